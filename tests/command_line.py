@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
+import polars as pl
 from typer.testing import CliRunner, Result
 
 from rareclass.cli.app import app
@@ -51,3 +52,31 @@ def message(done: Result) -> str:
     assert "Traceback" not in done.output
     assert done.stderr.startswith("Error: ") or "Usage" in done.stderr
     return " ".join(done.stderr.split())
+
+
+class Fitted(NamedTuple):
+    """A model file, the tables that it was fitted on and is tried on, and what the fit printed."""
+
+    folder: Path
+    train: Path
+    new: Path
+    model: Path
+    printed: str
+
+
+def fit_in(folder: Path, train: pl.DataFrame, new: pl.DataFrame, *words: object) -> Fitted:
+    """Write two tables into a folder and fit a model on the first of them."""
+    paths = [folder / name for name in ("train.csv", "new.csv", "model.rareclass")]
+    train.write_csv(paths[0])
+    new.write_csv(paths[1])
+    done = invoke("fit", paths[0], *words, "--out", paths[2])
+    assert done.exit_code == 0, done.output
+    return Fitted(folder, *paths, done.stdout)
+
+
+def scores_of(model: Path, rows: Path, *words: object) -> pl.DataFrame:
+    """Return what `rareclass score` writes."""
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "scores.parquet"
+        run("score", model, rows, "--out", out, *words)
+        return pl.read_parquet(out)

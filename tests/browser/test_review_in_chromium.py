@@ -27,7 +27,7 @@ class Page:
         self.chromium.driver.get(self.address)
         self.wait(lambda: "Round" in self.chromium.text("where"))
 
-    def press(self, *keys: str):
+    def press(self, *keys):
         for key in keys:
             self.chromium.driver.find_element(By.TAG_NAME, "body").send_keys(key)
 

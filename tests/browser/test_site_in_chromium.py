@@ -9,7 +9,6 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +26,7 @@ FIRST_RESULTS = 3
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format, *args: Any):
+    def log_message(self, format, *args):
         """Print nothing."""
 
 

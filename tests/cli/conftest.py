@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from command_line import QUICK, complaint, run
+from command_line import QUICK, Fitted, complaint, fit_in, run
 from made_tables import purchases
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
@@ -31,16 +31,16 @@ def train_csv(tmp_path, table):
 
 
 @pytest.fixture(scope="session")
-def fitted(tmp_path_factory):
-    """Return a folder with train.csv, and model.rareclass made from it."""
-    folder = tmp_path_factory.mktemp("fitted")
-    purchases().write_csv(folder / "train.csv")
-    purchases(seed=1).write_csv(folder / "new.csv")
-    run(
-        "fit", folder / "train.csv", "--target", "fraud", "--method", "rankrc", "--lam", "2^-4",
-        "--out", folder / "model.rareclass",
-    )  # fmt: skip
-    return folder
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Fitted:
+    """A kernel machine of the purchases."""
+    words = ("--target", "fraud", "--method", "rankrc", "--lam", "2^-4")
+    return fit_in(tmp_path_factory.mktemp("fitted"), purchases(), purchases(seed=1), *words)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Where a test saves its model."""
+    return tmp_path / "m.rareclass"
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """``rareclass audit``: the list that it writes, the estimates, and what it refuses."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
 
-from command_line import invoke, run
+from command_line import invoke, run_with_json
 from faults import refusal
 from made_tables import purchases
 from rareclass.errors import ErrorKind
@@ -29,27 +27,20 @@ def data(tmp_path):
 
 
 def test_the_list_names_rows_and_the_summary_has_the_estimates(data, tmp_path):
-    out, summary = tmp_path / "suspects.csv", tmp_path / "suspects.json"
-    shown = run(
-            "audit", data, "--target", "fraud", "--id", "order", "--out", out, "--json", summary,
-            *QUICK,
-        )  # fmt: skip
+    out = tmp_path / "suspects.csv"
+    words = ("audit", data, "--target", "fraud", "--id", "order", "--out", out, *QUICK)
+    shown, written = run_with_json(*words)
     listed = pl.read_csv(out)
     missed = listed.filter(pl.col("suspect") == listed["suspect"][0])
     assert {24, 241} <= set(missed["row"])
     assert listed.height == 16
     assert missed.row(by_predicate=pl.col("row") == 241, named=True)["contradicts"] == 34
     assert missed["name"][missed["row"].to_list().index(241)] == "twin"
-    written = json.loads(summary.read_text())
     most = written["missed"]["most"]
     assert 4 <= most <= 20
     assert len(written["rows"]) == 16
-    for fact in (
-        str(out),
-        f"At most {most:,.0f} rows (95% confidence, if labels are wrong at random)",
-        "twin",
-    ):
-        assert fact in shown
+    limit = f"At most {most:,.0f} rows (95% confidence, if labels are wrong at random)"
+    assert all(fact in shown for fact in (str(out), limit, "twin"))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import datetime as dt
 import json
 import re
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +11,7 @@ import pytest
 
 import rareclass as package
 from cli.conftest import facts_of
-from command_line import QUICK, complaint, invoke, run
+from command_line import QUICK, complaint, fit_in, invoke, run, scores_of
 from faults import refusal
 from made_tables import purchases, skimmed_shops
 from rareclass.encoding.training_table import read_as_trained
@@ -28,25 +27,16 @@ KINDS = ("--members", _NAMES, "--folds", "2")
 
 @pytest.fixture(scope="module")
 def auto(tmp_path_factory):
-    """A folder with train.csv, model.rareclass made from it, and what was said: screen.txt."""
-    folder = tmp_path_factory.mktemp("auto")
-    purchases(300).write_csv(folder / "train.csv")
-    purchases(seed=1).write_csv(folder / "new.csv")
+    words = ("-t", "fraud", *KINDS, "--time-budget", "5m", "--details")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "100")
-        done = invoke(
-            "fit", folder / "train.csv", "-t", "fraud", *KINDS, "--time-budget", "5m", "--details",
-            "-o", folder / "model.rareclass",
-        )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    (folder / "screen.txt").write_text(done.stdout)
-    return folder
+        tables = purchases(300), purchases(seed=1)
+        return fit_in(tmp_path_factory.mktemp("auto"), *tables, *words)
 
 
 @pytest.mark.sampled(0)
 def test_the_screen_tells_members_scores_and_threshold(auto):
-    said = (auto / "screen.txt").read_text()
-    words = " ".join(said.split())
+    said, words = auto.printed, " ".join(auto.printed.split())
     for each in (
         "amount number 2",
         "value, rank",
@@ -57,7 +47,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto):
         "1 in 100 majority rows",
     ):
         assert each in words, each
-    threshold = load_model(auto / "model.rareclass").threshold
+    threshold = load_model(auto.model).threshold
     assert f"Threshold {threshold:.4g}" in words
     assert all(name in words for name in ("extra trees", "kernel on quantiles"))
     assert "Warning" not in said
@@ -65,7 +55,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto):
 
 
 def test_the_leaderboard_is_plain_data(auto):
-    metadata = facts_of(auto / "model.rareclass")
+    metadata = facts_of(auto.model)
     assert json.loads(json.dumps(metadata)) == metadata
     assert metadata["method"] == "auto"
     board = metadata["leaderboard"]
@@ -83,8 +73,7 @@ def test_the_leaderboard_is_plain_data(auto):
 
 
 def test_a_percentile_is_the_share_that_the_score_says(auto, tmp_path):
-    invoke("score", auto / "model.rareclass", auto / "new.csv", "-o", tmp_path / "s.parquet")
-    scores = pl.read_parquet(tmp_path / "s.parquet")
+    scores = scores_of(auto.model, auto.new)
     inside = scores.filter(pl.col("percentile").is_between(1, 99))
     assert inside.height > 150
     expected = 100 * (1 - 10 ** -inside["score"].to_numpy())
@@ -92,20 +81,17 @@ def test_a_percentile_is_the_share_that_the_score_says(auto, tmp_path):
 
 
 @pytest.mark.sampled(0)
-def test_the_time_and_the_objective_are_taken(train_csv, monkeypatch):
+def test_the_time_and_the_objective_are_taken(train_csv, out, monkeypatch):
     seen = []
     fit = package.RareClassifier.fit
 
-    def watched(self, *given: Any, **named: Any):
+    def watched(self, *given, **named):
         seen.append((self.effort, self.time_budget, self.objective, self.cv))
         return fit(self, *given, **named)
 
     monkeypatch.setattr(package.RareClassifier, "fit", watched)
-    out = train_csv.parent / "m.rareclass"
     words = (train_csv, "-t", "fraud", *QUICK, "-o", out, "--overwrite")
-    run(
-        "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc", "--effort", "quick"
-    )  # fmt: skip
+    run("fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc", "--effort", "quick")
     assert seen == [("quick", 90.0, "roc_auc", 2)]
     seen.clear()
     run("fit", *words, "--holdout", "0.2")
@@ -126,8 +112,7 @@ def test_the_time_and_the_objective_are_taken(train_csv, monkeypatch):
         (("--members", "q"), ErrorKind.SETTING, ("'q'", "auto, kernel, trees", "extra trees")),
     ],
 )
-def test_wrong_words(train_csv, words, kind, facts):
-    out = train_csv.parent / "m.rareclass"
+def test_wrong_words(train_csv, out, words, kind, facts):
     refusal(invoke("fit", train_csv, "-t", "fraud", "-o", out, *words), kind, *facts)
     assert not out.exists()
 
@@ -152,8 +137,7 @@ def test_wrong_words(train_csv, words, kind, facts):
         ("rankrc", "--time-budget", ("5",), "auto", ""),
     ],
 )
-def test_an_option_of_another_method(train_csv, method, option, values, belongs_to, instead):
-    out = train_csv.parent / "m.rareclass"
+def test_an_option_of_another_method(train_csv, out, method, option, values, belongs_to, instead):
     words = ("fit", train_csv, "-t", "fraud", "-o", out, "--method", method, option, *values)
     facts = (" ".join([option, *values]), method, f"--method {belongs_to}", instead)
     refusal(invoke(*words), ErrorKind.COMBINATION, *facts)
@@ -195,9 +179,10 @@ TWO = ("--members", "kernel on quantiles,logistic regression", "--folds", "2")
         ((*QUICK, "--holdout", "0.25"), 240, False),  # in the training on all rows
     ],
 )
-def test_one_ctrl_c_saves_what_was_learned(train_csv, monkeypatch, words, least_rows, is_whole):
+def test_one_ctrl_c_saves_what_was_learned(
+    train_csv, out, monkeypatch, words, least_rows, is_whole
+):
     interrupt(monkeypatch, least_rows)
-    out = train_csv.parent / "m.rareclass"
     said = run("fit", train_csv, "-t", "fraud", *words, "-o", out)
     assert "Note: stopped by Ctrl-C" in said
     metadata = facts_of(out)
@@ -211,36 +196,32 @@ def test_one_ctrl_c_saves_what_was_learned(train_csv, monkeypatch, words, least_
 
 
 def test_where_time_ends_in_the_training_on_all_rows_the_estimated_model_is_saved(
-    train_csv, monkeypatch
+    train_csv, out, monkeypatch
 ):
-    def model(*trained: str):
+    def model(*trained):
         return SimpleNamespace(leaderboard_={"member": np.array(trained)})
 
     method = AutoMethod(members=("extra trees", "mibc"))
     assert method.is_whole(model("extra trees", "extra trees", "mibc"))
     assert not method.is_whole(model("mibc"))
     monkeypatch.setattr(AutoMethod, "is_whole", lambda *_: False)
-    out = train_csv.parent / "m.rareclass"
     said = run("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
     assert "--time-budget" in said
     assert facts_of(out)["trained_on_all_rows"] is False
 
 
-def test_ctrl_c_when_all_members_are_learned_keeps_them(train_csv, monkeypatch):
-    def interrupted(*_: Any):
+def test_ctrl_c_when_all_members_are_learned_keeps_them(train_csv, out, monkeypatch):
+    def interrupted(*_):
         raise KeyboardInterrupt
 
-    name = "rareclass.ensemble.importances.permutation_importances"
-    monkeypatch.setattr(name, interrupted)
-    out = train_csv.parent / "m.rareclass"
+    monkeypatch.setattr("rareclass.ensemble.importances.permutation_importances", interrupted)
     run("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
     metadata = facts_of(out)
     assert (metadata["interrupted"], metadata["importances"]) == (True, {})
 
 
-def test_ctrl_c_before_anything_is_learned_saves_nothing(train_csv, monkeypatch):
+def test_ctrl_c_before_anything_is_learned_saves_nothing(train_csv, out, monkeypatch):
     interrupt(monkeypatch)
-    out = train_csv.parent / "m.rareclass"
     done = invoke("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
     assert done.exit_code == 130
     assert "Stopped; nothing was left half-written." in done.stderr
@@ -253,7 +234,7 @@ def test_ctrl_c_before_anything_is_learned_saves_nothing(train_csv, monkeypatch)
 def test_the_screen_fits_the_width(auto, tmp_path, monkeypatch, width, details):
     monkeypatch.setenv("COLUMNS", width)
     words = ("-t", "fraud", *TWO, "-o", tmp_path / "m.rareclass", *details)
-    done = invoke("fit", auto / "train.csv", *words)
+    done = invoke("fit", auto.train, *words)
     assert done.exit_code == 0, done.output
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     too_wide = [line for line in lines if len(line) > int(width)]
@@ -345,8 +326,7 @@ def test_a_pair_of_columns_gives_no_column_away(tmp_path):
     assert all(labels.pair_statistics_ for labels in statistics.labels_)
     assert "almost perfectly" not in done
     told.with_columns(shop=pl.col("y") * 3.5).write_csv(path)
-    done = invoke("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "n.rareclass")
-    said = " ".join(done.stdout.split())
+    said = run("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "n.rareclass")
     assert said.count("column 'shop' alone ranks the rows almost perfectly") == 1
     assert "--drop shop" in said
 
@@ -361,9 +341,8 @@ def test_identifiers_are_told_of(tmp_path, how):
     table = pl.from_pandas(frame)
     table.with_columns(pl.Series("rare", rare)).write_csv(tmp_path / "train.csv")
     model = tmp_path / "model.rareclass"
-    done = run("fit", tmp_path / "train.csv", "-t", "rare", *QUICK, "-o", model)
+    said = run("fit", tmp_path / "train.csv", "-t", "rare", *QUICK, "-o", model)
     amount, shop = facts_of(model)["columns"]
-    said = done
     if how == "for good":
         assert shop["treatment"].endswith("learned value by value")
         assert "--groups shop" in said

@@ -1,7 +1,5 @@
 """`--journal` of evaluate, threshold and report: only some rows were checked."""
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 import pytest
@@ -26,7 +24,7 @@ class Month:
     """A table without labels, its alerts and random rows with labels, and the truth."""
 
     def __init__(self, fitted, folder, n_random=90):
-        self.folder, self.model_path = folder, fitted / "model.rareclass"
+        self.folder, self.model_path = folder, fitted.model
         self.model = load_model(self.model_path)
         rows = purchases(600, seed=7)
         self.y, self.keys = (rows["fraud"] == "yes").to_numpy(), rows["order"].to_list()
@@ -49,14 +47,14 @@ class Month:
         self.checked = folder / "checked.csv"
         self.checks.write_csv(self.checked)
 
-    def journal(self, name="review.jsonl", **changed: Any):
+    def journal(self, name="review.jsonl", **changed):
         """Start an empty journal of the table."""
         read = read_review_table(self.table, "fraud", "order")
         facts = {"target": "fraud", "rare": ("yes",), "rest": ("no",), "key": "order"}
         facts |= {"n_rows": 600, "fingerprint": read.fingerprint} | changed
         return ReviewJournal.create(self.folder / name, Header(**facts))
 
-    def listed(self, **changed: float):
+    def listed(self, **changed):
         """Return the round that checks these rows."""
         chances = {"alert": 1.0, "random": self.chance} | changed
         return Round(

@@ -4,14 +4,13 @@ import json
 import warnings
 from datetime import datetime
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import ANY
 
 import numpy as np
 import polars as pl
 import pytest
 
-from command_line import complaint, invoke, run
+from command_line import complaint, invoke, run, run_with_json
 from faults import refusal
 from rareclass.cli import compare as cli_compare
 from rareclass.cli.screen import output
@@ -52,16 +51,13 @@ def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(tmp_path):
     frames, n_rows = scored(), 120
     weight, kind = 1 + np.arange(n_rows) % 3, np.array(["x", "y", "z"])[np.arange(n_rows) // 50]
     first = frames["a"].with_columns(w=pl.Series(weight), kind=pl.Series(kind))
-    first = first.with_columns(
-        fraud=pl.when(kind=pl.lit("z")).then(pl.lit("no")).otherwise("fraud")
-    )
+    label = pl.when(kind=pl.lit("z")).then(pl.lit("no")).otherwise("fraud")
+    first = first.with_columns(fraud=label)
     paths = tmp_path / "a.csv", tmp_path / "b.csv"
     first.write_csv(paths[0])
     frames["b"].write_csv(paths[1])
     words = ("compare", *paths, *FLAGS, "--weight", "w", "--by", "kind")
-    done = invoke(*words, "--json", "-")
-    assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
+    shown, told = run_with_json(*words)
     y = (first["fraud"] == "yes").to_numpy()
     columns = {"a": first["score"].to_numpy(), "b": frames["b"]["margin"].to_numpy()}
     times = np.repeat(np.arange(n_rows), weight)
@@ -70,13 +66,11 @@ def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(tmp_path):
         assert found["standings"][0]["value"] == pytest.approx(expected.best.value)
     assert told["n_rows"] == weight.sum()
     own = kind == "y"
-    alone = compare_scores(
-        y[own], {name: each[own] for name, each in columns.items()}, sample_weight=weight[own]
-    )
+    of_own = {name: each[own] for name, each in columns.items()}
+    alone = compare_scores(y[own], of_own, sample_weight=weight[own])
     assert set(told["by"]) == {"x", "y"}
     assert told["by"]["y"] == json.loads(json.dumps(alone.to_dict()))
     assert set(told["not_judged"]) == {"z"}
-    shown = " ".join(invoke(*words).stdout.split())
     assert f"kind = y: {weight[own].sum()} rows" in shown
     assert f"kind = z: not compared, {told['not_judged']['z']}" in shown
     assert "--by: there is no column 'kin'" in complaint(*words[:-1], "kin")
@@ -85,23 +79,21 @@ def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(tmp_path):
 
 
 def test_score_files_are_matched_by_id(files, tmp_path, monkeypatch):
-    out = tmp_path / "found.json"
-    done = run("compare", *files, *FLAGS, "--id", "order", "--k", 20, "--json", out)
+    words = ("compare", *files, *FLAGS, "--id", "order")
+    done, content = run_with_json(*words, "--k", 20)
     frames = scored()
     y = (frames["a"]["fraud"] == "yes").to_numpy()
     columns = {"a": frames["a"]["score"].to_numpy(), "b": frames["b"]["margin"].to_numpy()}
     expected = compare_scores(y, columns, k=[12, 20])
-    content = json.loads(out.read_text())
     assert content["measures"] == json.loads(json.dumps(expected.to_dict()))["measures"]
     assert content["columns"]["b"] == {"file": str(files[1]), "column": "margin"}
     assert "120 rows, 12 of them rare: fraud = yes" in done
     assert "Precision at 20" in done
     for width in (80, 50):
         monkeypatch.setenv("COLUMNS", str(width))
-        done = invoke("compare", *files, *FLAGS, "--id", "order")
-        assert done.exit_code == 0
-        assert max(map(len, done.stdout.splitlines())) <= width
-        assert "worse" in done.stdout
+        shown = invoke(*words).stdout
+        assert max(map(len, shown.splitlines())) <= width
+        assert "worse" in shown
 
 
 def test_several_columns_of_one_file_with_the_truth_in_another(tmp_path):
@@ -171,7 +163,7 @@ def test_bad_files_are_named_and_nothing_is_written(tmp_path, name, by_id, kind,
 def in_this_process(monkeypatch):
     """Let methods run here: a process of its own takes seconds to begin."""
 
-    def here(*given: Any, **asked: Any):
+    def here(*given, **asked):
         return compare_methods(*given, **{**asked, "isolate": False})
 
     monkeypatch.setattr(leaderboard, "compare_methods", here)
@@ -180,9 +172,9 @@ def in_this_process(monkeypatch):
 @pytest.mark.sampled(0)
 def test_methods_on_the_same_folds(train_csv, tmp_path, in_this_process, monkeypatch):
     monkeypatch.setattr(peers, "find_spec", lambda name: None)
-    out, numbers = tmp_path / "board.csv", tmp_path / "all.json"
+    out = tmp_path / "board.csv"
     words = ("compare", train_csv, "--target", "fraud", "--folds", 2, "--methods")
-    done = run(*words, "mibc, logistic,catboost", "--k", 30, "--out", out, "--json", numbers)
+    done, content = run_with_json(*words, "mibc, logistic,catboost", "--k", 30, "--out", out)
     named = cli_compare.compare.__annotations__["methods"].__metadata__[0].help
     assert all(name in named for name in peers.PEERS)
     assert "Rare class: fraud = yes, 24 rows" in done
@@ -194,7 +186,6 @@ def test_methods_on_the_same_folds(train_csv, tmp_path, in_this_process, monkeyp
     assert set(board["method"][:2]) == {"mibc", "logistic"}
     assert board["status"].to_list() == ["ok", "ok", "not tried"]
     assert board["average_precision"][0] >= board["average_precision"][1]
-    content = json.loads(numbers.read_text())
     assert content["n_rare"] == 24
     assert [row["method"] for row in content["leaderboard"]] == board["method"].to_list()
     assert "precision at 30" in [each["words"] for each in content["comparison"]["measures"]]
@@ -211,7 +202,7 @@ def test_methods_on_the_same_folds(train_csv, tmp_path, in_this_process, monkeyp
     ("words", "answer"),
     [
         ((), "--target is missing"),
-        (("--target", "fraud", "--methods", "forrest"), "Did you mean 'forest'?"),
+        (("--methods", "forrest"), "Did you mean 'forest'?"),
         (("--target", "fraud", "--id", "order"), "--id is for comparing files of scores"),
         (("--target", "fraud", "--scores", "--folds", 3), "--folds is for comparing methods"),
         (("--target", "fraud", "--folds", 30), "make 24 folds with rows of both classes at most"),
@@ -250,11 +241,8 @@ def test_every_method_learns_a_table(train_csv, name):
 
 
 def test_preparations_learn_from_training_rows_alone():
-    columns = [
-        Column("n", "number", "", "number"),
-        Column("w", "category", "", "string"),
-        Column("t", "date", "", "date"),
-    ]
+    kinds = {"n": ("number", "number"), "w": ("category", "string"), "t": ("date", "date")}
+    columns = [Column(name, kind, "", type_) for name, (kind, type_) in kinds.items()]
     moment = datetime(2026, 1, 5, 7)
     train = pl.DataFrame(
         {"n": [1.0, None, 2.0, 3.0], "w": ["a", "b", "a", None], "t": [moment] * 4}

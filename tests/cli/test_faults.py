@@ -5,24 +5,23 @@ import os
 import re
 import shutil
 import zipfile
-from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from cli.conftest import fit_in_vain as fit
-from command_line import complaint, invoke, run
+from command_line import QUICK, complaint, invoke, run
 from draws import quick
 from faults import refusal, refused
 from made_tables import purchases
 from rareclass.cli.app import app
 from rareclass.errors import ErrorKind
-from rareclass.fit.demo import FILES, PaymentSettings, write_payments
+from rareclass.fit.demo import FILES, SCORES_NAME, PaymentSettings, write_payments
 from rareclass.model.model_file import FORMAT
 from rareclass.stored import Stored, read_stored, write_stored
-
-Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 def write(path, table):
@@ -96,11 +95,6 @@ def test_what_cannot_be_learned_is_refused(tmp_path, table, change, words, answe
         assert each in said
 
 
-def test_a_parquet_file_without_rows(tmp_path, table):
-    table.head(0).write_parquet(tmp_path / "t.parquet")
-    assert "no rows" in fit(tmp_path / "t.parquet")
-
-
 def test_target_not_given_lists_the_columns(train_csv):
     said = complaint("fit", train_csv, "--out", train_csv.parent / "m.rareclass")
     assert "--target is missing" in said
@@ -112,7 +106,7 @@ def test_text_in_a_number_column_when_scoring(fitted, tmp_path):
     new.write_text("order,amount,items,country,member\na,1,2,DE,true\nb,lots,2,DE,true\n")
     out = tmp_path / "s.csv"
     out.write_text("old")
-    said = complaint("score", fitted / "model.rareclass", new, "--out", out, "--overwrite")
+    said = complaint("score", fitted.model, new, "--out", out, "--overwrite")
     assert "Column 'amount' holds text 'lots' at row 2" in said
     assert "leave it empty" in said
     assert out.read_text() == "old"
@@ -142,49 +136,55 @@ def test_what_cannot_be_scored_or_judged_is_refused(
 ):
     monkeypatch.chdir(tmp_path)
     new = write(tmp_path / "new.csv", purchases() if change is None else change(purchases()))
-    said = complaint(words[0], fitted / "model.rareclass", new, *words[1:])
+    said = complaint(words[0], fitted.model, new, *words[1:])
     for each in answers:
         assert each in said
 
 
-def test_files_that_are_missing_empty_cut_short_or_something_else(tmp_path, table):
-    assert "no file" in fit(tmp_path / "none.csv")
-    (tmp_path / "empty.csv").write_bytes(b"")
-    assert "is empty (0 bytes)" in fit(tmp_path / "empty.csv")
-    (tmp_path / "blank.csv").write_bytes(b"\n\n")
-    assert "holds no text" in fit(tmp_path / "blank.csv")
-    packed = gzip.compress(purchases(30_000).write_csv().encode())
-    (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) * 2 // 3])
-    assert "cut short or damaged" in fit(tmp_path / "cut.csv.gz")
-    (tmp_path / "fake.csv.gz").write_text("a,b\n1,2\n")
-    assert "named like a gzip file but is not one" in fit(tmp_path / "fake.csv.gz")
-    table.write_parquet(tmp_path / "whole.parquet")
-    whole = (tmp_path / "whole.parquet").read_bytes()
-    (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
-    assert "cut short or damaged" in fit(tmp_path / "cut.parquet")
-    table.write_csv(tmp_path / "fake.parquet")
-    assert "not one" in fit(tmp_path / "fake.parquet")
-    (tmp_path / "bytes.csv").write_bytes(bytes(range(256)) * 10)
-    assert "not a text file" in fit(tmp_path / "bytes.csv")
+def parquet(table):
+    buffer = BytesIO()
+    table.write_parquet(buffer)
+    return buffer.getvalue()
 
 
-def test_csv_oddities(tmp_path):
-    (tmp_path / "headless.csv").write_text("1,2,0\n3,4,1\n")
-    assert "holds numbers, not column names" in fit(tmp_path / "headless.csv")
-    (tmp_path / "ragged.csv").write_text("a,b,fraud\n1,2,yes\n1,no\n")
-    assert "row 2 (line 3)" in fit(tmp_path / "ragged.csv")
-    (tmp_path / "twice.csv").write_text("a,a,fraud\n1,2,yes\n")
-    assert "--target: there is no column 'frau'" in fit(tmp_path / "twice.csv", "--target", "frau")
+PACKED = gzip.compress(purchases(30_000).write_csv().encode())
+THOUSANDS = [f"{k % 7 + 1},{k:03}\t{'yes' if k % 10 == 3 else 'no'}\n" for k in range(100)]
+NO_TABLES = [
+    ("none.csv", None, ["no file"]),
+    ("empty.csv", b"", ["is empty (0 bytes)"]),
+    ("blank.csv", b"\n\n", ["holds no text"]),
+    ("bytes.csv", bytes(range(256)) * 10, ["not a text file"]),
+    ("cut.csv.gz", PACKED[: len(PACKED) * 2 // 3], ["cut short or damaged"]),
+    ("fake.csv.gz", b"a,b\n1,2\n", ["named like a gzip file but is not one"]),
+    ("empty.parquet", parquet(purchases(0)), ["no rows"]),
+    ("cut.parquet", parquet(purchases())[:2000], ["cut short or damaged"]),
+    ("fake.parquet", purchases().write_csv().encode(), ["not one"]),
+    ("headless.csv", b"1,2,0\n3,4,1\n", ["holds numbers, not column names"]),
+    ("ragged.csv", b"a,b,fraud\n1,2,yes\n1,no\n", ["row 2 (line 3)"]),
+    ("t.svmlight", b"1 3:1\n-1 what is this\n", ["line 2 is not svmlight"]),
+    (
+        "thousands.csv",
+        ("amount\tfraud\n" + "".join(THOUSANDS)).encode(),
+        ["Column 'amount' holds numbers with commas", "'1,000' at row 1", "--category amount"],
+    ),
+]
 
 
-def test_svmlight_line_that_is_not(tmp_path):
-    path = tmp_path / "t.svmlight"
-    path.write_text("1 3:1\n-1 what is this\n")
-    assert "line 2 is not svmlight" in fit(path)
+@pytest.mark.parametrize(("name", "content", "answers"), NO_TABLES, ids=lambda each: str(each)[:12])
+def test_files_that_cannot_be_learned_from(tmp_path, name, content, answers):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    said = fit(tmp_path / name)
+    assert all(each in said for each in answers)
+
+
+def test_a_parquet_file_has_no_separator(tmp_path):
+    purchases().write_parquet(tmp_path / "t.parquet")
+    assert "is a Parquet file" in fit(tmp_path / "t.parquet", "--separator", ";")
 
 
 def test_unwritable_output_is_found_before_training(train_csv, monkeypatch):
-    def never(*_: object):
+    def never(*_):
         raise AssertionError("trained")
 
     monkeypatch.setattr("rareclass.fit.training_set.read_training_set", never)
@@ -203,47 +203,61 @@ def test_unwritable_output_is_found_before_training(train_csv, monkeypatch):
     assert "is the training file" in fit(train_csv, "--out", train_csv)
 
 
-def test_damaged_model_files(fitted, tmp_path):
-    whole = (fitted / "model.rareclass").read_bytes()
-    flipped = bytearray(whole)
-    with zipfile.ZipFile(fitted / "model.rareclass") as archive:
+def encrypted(whole):
+    packed = bytearray(whole)
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        start = packed.find(signature)
+        while start >= 0:
+            packed[start + offset] |= 1
+            start = packed.find(signature, start + 4)
+    return packed
+
+
+def flipped(whole):
+    """Change a byte of the largest part."""
+    packed = bytearray(whole)
+    with zipfile.ZipFile(BytesIO(whole)) as archive:
         largest = max(archive.infolist(), key=lambda entry: entry.compress_size)
-    flipped[largest.header_offset + largest.compress_size // 2] ^= 0xFF
-    for name, content in (
-        ("cut.rareclass", whole[: len(whole) // 2]),
-        ("flipped.rareclass", bytes(flipped)),
-        ("text.rareclass", b"hello"),
-        ("empty.rareclass", b""),
-    ):
-        path = tmp_path / name
-        path.write_bytes(content)
-        said = complaint("score", path, fitted / "new.csv", "--out", tmp_path / "s.csv")
-        assert "damaged" in said or "not a model file" in said
-    said = complaint("evaluate", tmp_path / "none.rareclass", fitted / "new.csv")
-    assert "does not exist" in said
+    packed[largest.header_offset + largest.compress_size // 2] ^= 0xFF
+    return packed
 
 
-def test_an_unknown_kind_in_a_file_is_named_and_nothing_is_built(fitted, tmp_path):
-    path = tmp_path / "foreign.rareclass"
-    with (fitted / "model.rareclass").open("rb") as file:
-        stored = read_stored(file)
+def foreign(whole):
+    stored = read_stored(BytesIO(whole))
     stored.tree["parts"]["estimator"] = {"/": "os.system", "state": {"command": "true"}}
-    with path.open("wb") as file:
-        write_stored(file, stored)
-    said = complaint("evaluate", path, fitted / "new.csv")
-    assert "there is no kind 'os.system'" in said
+    return packed_tree(stored)
 
 
-def test_a_file_of_another_kind_or_format(fitted, tmp_path):
-    path = tmp_path / "other.rareclass"
-    for tree, said in (
-        ({"a": 1}, "is not a model file"),
-        ({"rareclass model": 99, "parts": {}}, f"reads format {FORMAT} alone"),
-        ({"rareclass model": FORMAT, "parts": {}}, "damaged"),
-    ):
-        with path.open("wb") as file:
-            write_stored(file, Stored(tree, {}))
-        assert said in complaint("evaluate", path, fitted / "new.csv")
+def packed_tree(stored):
+    file = BytesIO()
+    write_stored(file, stored)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda whole: whole[: len(whole) // 2], "damaged"),
+        (flipped, "damaged"),
+        (lambda _: b"hello", "not a model file"),
+        (lambda _: b"", "not a model file"),
+        (encrypted, "encrypted"),
+        (foreign, "there is no kind 'os.system'"),
+        (lambda _: packed_tree(Stored({"a": 1}, {})), "is not a model file"),
+        (
+            lambda _: packed_tree(Stored({"rareclass model": 99, "parts": {}}, {})),
+            f"reads format {FORMAT} alone",
+        ),
+        (lambda _: packed_tree(Stored({"rareclass model": FORMAT, "parts": {}}, {})), "damaged"),
+        (None, "does not exist"),
+    ],
+)
+def test_files_that_are_no_models(fitted, tmp_path, change, said):
+    path = tmp_path / "m.rareclass"
+    if change is not None:
+        path.write_bytes(change(fitted.model.read_bytes()))
+    for words in (("score", "--out", tmp_path / "s.csv"), ("evaluate",)):
+        assert said in complaint(words[0], path, fitted.new, *words[1:])
 
 
 def test_an_unknown_option(train_csv):
@@ -266,11 +280,41 @@ def test_too_many_rare_rows_for_the_memory(fitted, tmp_path, monkeypatch):
     assert "Raise --memory" in said
 
 
+@pytest.mark.sampled(0)
+def test_a_model_is_replaced_only_where_said(train_csv, out):
+    words = ("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0", "--out", out)
+    run(*words)
+    before = out.read_bytes()
+    refusal(invoke(*words), ErrorKind.EXISTING_FILE, f"--out {out}", "--overwrite")
+    assert out.read_bytes() == before
+    run(*words, "--overwrite")
+    assert out.read_bytes() != before
+
+
+@pytest.mark.parametrize(("verb", "option"), [("score", "--out"), ("evaluate", "--json")])
+def test_scores_and_measures_are_replaced_only_where_said(fitted, tmp_path, verb, option):
+    out = tmp_path / "out.csv"
+    words = (verb, fitted.model, fitted.new, option, out)
+    out.write_text("mine")
+    refusal(invoke(*words), ErrorKind.EXISTING_FILE, f"{option} {out}", "--overwrite")
+    assert out.read_text() == "mine"
+    run(*words, "--overwrite")
+    assert out.read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("verb", "out", "options"),
+    [("fit", "--out", ("--drop", "--keep", "--category")), ("stream", "--checkpoint", ("--drop",))],
+)
+def test_several_columns_in_one_option(train_csv, verb, out, options):
+    for option in options:
+        words = (verb, train_csv, "-t", "fraud", option, "items, country", out, "made")
+        refusal(invoke(*words), ErrorKind.MISSING_COLUMN, f"{option} items {option} country")
+
+
 def copied(fitted, folder):
     """Return copies of the model and of the new rows, which a test may lose."""
-    for name in ("model.rareclass", "new.csv"):
-        shutil.copy(fitted / name, folder / name)
-    return folder / "model.rareclass", folder / "new.csv"
+    return [Path(shutil.copy(path, folder)) for path in (fitted.model, fitted.new)]
 
 
 def test_demo_leaves_files_alone_that_it_did_not_write(tmp_path):
@@ -283,6 +327,10 @@ def test_demo_leaves_files_alone_that_it_did_not_write(tmp_path):
         assert "--out" in said
         assert (folder / name).read_text() == "id,amount\n1,2\n"
         assert [path.name for path in folder.iterdir()] == [name]
+    scores = tmp_path / SCORES_NAME  # like one of its own
+    scores.write_text("row,score,called_rare,percentile\n")
+    error = refusal(invoke("demo", "--out", tmp_path), ErrorKind.EXISTING_FILE, "--overwrite")
+    assert SCORES_NAME in error.message
 
 
 def test_demo_may_be_run_again_in_its_folder(tmp_path):
@@ -312,53 +360,25 @@ def test_outputs_never_replace_inputs(fitted, tmp_path):
 def test_id_that_a_csv_file_cannot_hold(fitted, tmp_path, cells):
     new = tmp_path / "new.parquet"
     purchases().with_columns(tag=cells).write_parquet(new)
-    model = fitted / "model.rareclass"
+    model = fitted.model
     said = complaint("score", model, new, "--out", tmp_path / "s.csv", "--id", "tag")
     assert "--id tag: cells of type" in said
     out = tmp_path / "s.parquet"
     run("score", model, new, "--out", out, "--id", "tag")
 
 
-def test_model_that_is_an_encrypted_zip(fitted, tmp_path):
-    packed = bytearray((fitted / "model.rareclass").read_bytes())
-    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        start = packed.find(signature)
-        while start >= 0:
-            packed[start + offset] |= 1
-            start = packed.find(signature, start + 4)
-    path = tmp_path / "secret.rareclass"
-    path.write_bytes(packed)
-    assert "encrypted" in complaint("evaluate", path, fitted / "new.csv")
-
-
 def test_pipes_and_devices(fitted, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    model, new = fitted / "model.rareclass", fitted / "new.csv"
-    said = complaint("score", model, pipe, "--out", tmp_path / "s.csv")
-    assert "is a pipe or a device" in said
-    assert "a file first" in said
-    assert "is a pipe or a device" in complaint(
-        "fit", pipe, "--target", "y", "--out", tmp_path / "m.rareclass"
-    )
-    assert "not a regular file" in complaint("evaluate", pipe, new)
-    assert "is a pipe or a device" in complaint("evaluate", model, new, "--json", pipe)
-
-
-def test_a_parquet_file_has_no_separator(fitted, tmp_path):
-    new = tmp_path / "new.parquet"
-    purchases().write_parquet(new)
-    said = complaint("evaluate", fitted / "model.rareclass", new, "--separator", ";")
-    assert "is a Parquet file" in said
-
-
-def test_numbers_with_commas_that_may_be_thousands(tmp_path):
-    rows = [f"{k % 7 + 1},{k:03}\t{'yes' if k % 10 == 3 else 'no'}\n" for k in range(100)]
-    (tmp_path / "t.csv").write_text("amount\tfraud\n" + "".join(rows))
-    said = fit(tmp_path / "t.csv")
-    assert "Column 'amount' holds numbers with commas" in said
-    assert "'1,000' at row 1" in said
-    assert "--category amount" in said
+    model, new, out = fitted.model, fitted.new, ("--out", tmp_path / "out.csv")
+    for words, said in (
+        (("score", model, pipe, *out), "is a pipe or a device"),
+        (("score", model, pipe, *out), "a file first"),
+        (("fit", pipe, "--target", "y", *out), "is a pipe or a device"),
+        (("evaluate", pipe, new), "not a regular file"),
+        (("evaluate", model, new, "--json", pipe), "is a pipe or a device"),
+    ):
+        assert said in complaint(*words)
 
 
 def options_of_all():

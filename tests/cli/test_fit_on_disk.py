@@ -1,7 +1,5 @@
 """``rareclass fit`` on a table that it leaves on disk."""
 
-from typing import Any
-
 import polars as pl
 import pytest
 
@@ -22,26 +20,25 @@ def on_disk(monkeypatch):
 
 
 @pytest.mark.usefixtures("on_disk")
-def test_same_model_and_messages_and_a_note(tmp_path, fitted, monkeypatch):
+def test_same_model_and_messages_and_a_note(tmp_path, out, fitted, monkeypatch):
     folders = []
     start = Scratch.__init__
 
-    def watched(self, *args: object, **kwargs: object):
+    def watched(self, *args, **kwargs):
         start(self, *args, **kwargs)
         folders.append(self.folder)
 
     monkeypatch.setattr(Scratch, "__init__", watched)
     (tmp_path / "scratch").mkdir()
-    out = tmp_path / "m.rareclass"
     words = ("-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "--out", out)
-    said = run("fit", fitted / "train.csv", *words, "--scratch", tmp_path / "scratch")
+    said = run("fit", fitted.train, *words, "--scratch", tmp_path / "scratch")
     assert "read from disk in pieces" in said
     assert "encoder is fitted on 240 rows" in said
     assert "fraud = yes, 24 rows (10.00%)" in said
     assert set(folders) == {tmp_path / "scratch"}
     assert len(folders) == 3  # typed cells, and the encoded rows of both trainings
     assert list((tmp_path / "scratch").iterdir()) == []
-    one, other = load_model(fitted / "model.rareclass"), load_model(tmp_path / "m.rareclass")
+    one, other = load_model(fitted.model), load_model(tmp_path / "m.rareclass")
     assert other.estimator.dual_coef_ == pytest.approx(one.estimator.dual_coef_, rel=1e-8)
     assert facts_as_json(other.facts)["columns"] == facts_as_json(one.facts)["columns"]
     assert facts_as_json(other.facts)["label_counts"] == facts_as_json(one.facts)["label_counts"]
@@ -58,7 +55,7 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(tmp_path, monkey
     seen = []
     fit = RareClassifier.fit
 
-    def watched(self, X, y, sample_weight=None, **beside: Any):
+    def watched(self, X, y, sample_weight=None, **beside):
         rare = y == 1
         seen.append((X.n_rows, int(rare.sum()), float(sample_weight[~rare].sum())))
         assert (sample_weight[rare] == 1.0).all()
@@ -77,7 +74,7 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(tmp_path, monkey
 
 @pytest.mark.usefixtures("on_disk")
 def test_faults_are_named_and_nothing_is_left(tmp_path):
-    def refused(kind, *facts: object, more=()):
+    def refused(kind, *facts, more=()):
         before = set(tmp_path.iterdir())
         options = ("--target", "fraud", "--out", tmp_path / "m.rareclass")
         error = refusal(invoke("fit", tmp_path / "t.csv", *options, *more), kind, *facts)

@@ -7,24 +7,10 @@ import time
 
 import pytest
 
-from command_line import QUICK, invoke
 from made_tables import purchases
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
-
-
-def test_stopping_leaves_nothing_behind(train_csv, monkeypatch):
-    def stopped(*_: object, **__: object):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("rareclass.model.archive.write_stored", stopped)
-    before = set(train_csv.parent.iterdir())
-    out = train_csv.parent / "m.rareclass"
-    result = invoke("fit", train_csv, "--target", "fraud", *QUICK, "--out", out)
-    assert result.exit_code == 130
-    assert "Stopped" in result.stderr
-    assert set(train_csv.parent.iterdir()) == before
 
 
 def test_interrupt_of_the_real_process(tmp_path):

@@ -5,27 +5,22 @@ import polars as pl
 import pytest
 
 import rareclass as package
-from command_line import run
+from command_line import run, scores_of
 from rareclass.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def written(fitted):
     """What `rareclass score` writes for new.csv."""
-    run("score", fitted / "model.rareclass", fitted / "new.csv", "-o", fitted / "s.parquet")
-    return pl.read_parquet(fitted / "s.parquet")
+    return scores_of(fitted.model, fitted.new)
 
 
 @pytest.mark.parametrize("kind", ["path", "polars", "pandas", "pyarrow"])
 def test_a_table_of_any_kind_is_scored_as_the_command_scores_its_file(fitted, written, kind):
-    model = package.load(fitted / "model.rareclass")
-    table = pl.read_csv(fitted / "new.csv")
-    given = {
-        "path": lambda: str(fitted / "new.csv"),
-        "polars": lambda: table,
-        "pandas": table.to_pandas,
-        "pyarrow": table.to_arrow,
-    }[kind]()
+    model = package.load(fitted.model)
+    table = pl.read_csv(fitted.new)
+    make = {"polars": table.clone, "pandas": table.to_pandas, "pyarrow": table.to_arrow}
+    given = make.get(kind, lambda: str(fitted.new))()
     np.testing.assert_array_equal(model.score_samples(given), written["score"].to_numpy())
     called = model.predict(given)
     assert set(called) == {"yes", "no"}
@@ -36,7 +31,7 @@ def test_a_table_of_any_kind_is_scored_as_the_command_scores_its_file(fitted, wr
 
 
 def test_what_a_model_says_of_itself(fitted):
-    model = package.load(fitted / "model.rareclass")
+    model = package.load(fitted.model)
     assert model.target == "fraud"
     assert model.columns == ["amount", "items", "country", "member"]
     assert model.classes == ("no", "yes")
@@ -47,9 +42,9 @@ def test_what_a_model_says_of_itself(fitted):
 
 
 def test_columns_in_another_order_and_no_rows(fitted):
-    model = package.load(fitted / "model.rareclass")
-    table = pl.read_csv(fitted / "new.csv").select("member", "amount", "country", "items")
-    expected = model.score_samples(fitted / "new.csv")
+    model = package.load(fitted.model)
+    table = pl.read_csv(fitted.new).select("member", "amount", "country", "items")
+    expected = model.score_samples(fitted.new)
     np.testing.assert_array_equal(model.score_samples(table), expected)
     np.testing.assert_allclose(model.score_samples(table.head(7)), expected[:7], rtol=1e-12)
     assert model.score_samples(table.head(0)).shape == (0,)
@@ -58,19 +53,17 @@ def test_columns_in_another_order_and_no_rows(fitted):
 
 def test_a_stream_is_opened_by_its_folder_or_a_checkpoint(fitted, tmp_path):
     folder = tmp_path / "stream"
-    rows = pl.read_csv(fitted / "train.csv").with_columns(
-        fraud=pl.col("fraud") == "yes"
-    )  # fmt: skip
+    rows = pl.read_csv(fitted.train).with_columns(fraud=pl.col("fraud") == "yes")
     rows.write_csv(tmp_path / "rows.csv")
     run("stream", tmp_path / "rows.csv", "-t", "fraud", "--checkpoint", folder)
     model = package.load(folder)
     assert model.classes == ("false", "true")
-    scores = model.score_samples(fitted / "new.csv")
+    scores = model.score_samples(fitted.new)
     # Twice: a model has no memory of what it has scored.
-    np.testing.assert_array_equal(model.score_samples(fitted / "new.csv"), scores)
+    np.testing.assert_array_equal(model.score_samples(fitted.new), scores)
     newest = max(folder.glob("checkpoint-*.npz"))
-    np.testing.assert_array_equal(package.load(newest).score_samples(fitted / "new.csv"), scores)
-    bad = pl.read_csv(fitted / "new.csv", infer_schema=False)
+    np.testing.assert_array_equal(package.load(newest).score_samples(fitted.new), scores)
+    bad = pl.read_csv(fitted.new, infer_schema=False)
     bad[3, "amount"] = "lots"
     for _ in range(2):
         with pytest.raises(InputError, match=r"Row 4: .*lots"):
@@ -79,7 +72,7 @@ def test_a_stream_is_opened_by_its_folder_or_a_checkpoint(fitted, tmp_path):
 
 @pytest.mark.sampled(0)
 def test_levels(fitted, tmp_path):
-    table = pl.read_csv(fitted / "train.csv").with_columns(
+    table = pl.read_csv(fitted.train).with_columns(
         fraud=(pl.col("amount") > 55).cast(int) + (pl.col("amount") > 60).cast(int)
     )
     table.write_csv(tmp_path / "t.csv")
@@ -96,18 +89,16 @@ def test_levels(fitted, tmp_path):
 
 
 def test_what_is_no_table_and_no_model(fitted, tmp_path):
-    model = package.load(fitted / "model.rareclass")
-    with pytest.raises(InputError, match="ndarray is not a table"):
-        model.score_samples(np.zeros((2, 4)))
-    with pytest.raises(InputError, match="the table lacks column 'amount'"):
-        model.score_samples(pl.read_csv(fitted / "new.csv").drop("amount"))
-    with pytest.raises(InputError, match="does not exist"):
-        package.load(tmp_path / "none.rareclass")
-    with pytest.raises(InputError, match="is a folder"):
-        package.load(tmp_path)
-    with pytest.raises(InputError, match="not a model file"):
-        package.load(fitted / "new.csv")
+    model = package.load(fitted.model)
     cut = tmp_path / "cut.rareclass"
-    cut.write_bytes((fitted / "model.rareclass").read_bytes()[:1000])
-    with pytest.raises(InputError, match="damaged"):
-        package.load(cut)
+    cut.write_bytes(fitted.model.read_bytes()[:1000])
+    for ask, given, said in (
+        (model.score_samples, np.zeros((2, 4)), "ndarray is not a table"),
+        (model.score_samples, pl.read_csv(fitted.new).drop("amount"), "lacks column 'amount'"),
+        (package.load, tmp_path / "none.rareclass", "does not exist"),
+        (package.load, tmp_path, "is a folder"),
+        (package.load, fitted.new, "not a model file"),
+        (package.load, cut, "damaged"),
+    ):
+        with pytest.raises(InputError, match=said):
+            ask(given)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import facts_of, fit_in_vain
-from command_line import invoke, json_of, run
+from command_line import fit_in, invoke, json_of, run
 from draws import quick
 from made_tables import purchases
 from rareclass.model.model_file import load_model
@@ -13,22 +13,13 @@ from rareclass.model.model_file import load_model
 
 @pytest.fixture(scope="session")
 def mibc(tmp_path_factory):
-    """Return a folder with train.csv, new.csv, model.rareclass and what fit printed."""
-    folder = tmp_path_factory.mktemp("mibc")
-    purchases().write_csv(folder / "train.csv")
-    purchases(seed=1).write_csv(folder / "new.csv")
-    result = invoke(
-        "fit", folder / "train.csv", "--target", "fraud", "--method", "mibc",
-        "--details", "--out", folder / "model.rareclass",
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    (folder / "said.txt").write_text(result.stdout)
-    return folder
+    words = ("--target", "fraud", "--method", "mibc", "--details")
+    return fit_in(tmp_path_factory.mktemp("mibc"), purchases(), purchases(seed=1), *words)
 
 
 def test_fit_says_what_it_chose_and_guarantees(mibc):
-    said = (mibc / "said.txt").read_text()
-    metadata = facts_of(mibc / "model.rareclass")
+    said = mibc.printed
+    metadata = facts_of(mibc.model)
     assert "Covariance of the majority: full, " in said
     assert f"Cost C = {metadata['C']:.4g} (10^" in said
     assert "chosen by cross-validation" in said
@@ -42,7 +33,7 @@ def test_fit_says_what_it_chose_and_guarantees(mibc):
 
 
 def test_score_and_evaluate_take_its_models(mibc, tmp_path):
-    model, new = mibc / "model.rareclass", mibc / "new.csv"
+    model, new = mibc.model, mibc.new
     run("score", model, new, "--out", tmp_path / "s.csv", "--id", "order")
     scores = pl.read_csv(tmp_path / "s.csv")
     rare = (purchases(seed=1)["fraud"] == "yes").to_numpy()
@@ -59,7 +50,7 @@ def test_score_and_evaluate_take_its_models(mibc, tmp_path):
 @pytest.mark.parametrize("covariance", quick(1, ["factor", "diagonal"]))
 def test_covariance_and_cost_are_taken(mibc, tmp_path, covariance):
     result = run(
-        "fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", "--cost", "10^-1",
+        "fit", mibc.train, "-t", "fraud", "--method", "mibc", "--cost", "10^-1",
         "--covariance", covariance, "--details", "--out", tmp_path / "m.rareclass",
     )  # fmt: skip
     assert "Cost C = 0.1 (10^-1), given" in result
@@ -93,8 +84,8 @@ def test_rankrc_suggests_it_when_it_will_take_long(mibc, tmp_path, monkeypatch):
     out = ("--out", tmp_path / "m.rareclass", "--overwrite")
     words = ("--target", "fraud", "--method", "rankrc", "--lam", "1", *out)
     monkeypatch.setattr("rareclass.fit.kernel_methods._QUESTION", 1e7)
-    said = run("fit", mibc / "train.csv", *words)
+    said = run("fit", mibc.train, *words)
     assert "RankRC is likely to take about" in said
     assert said.index("--method mibc") < said.index("held-out rows")
-    result = invoke("fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", *out)
+    result = invoke("fit", mibc.train, "-t", "fraud", "--method", "mibc", *out)
     assert "likely to take" not in result.stdout

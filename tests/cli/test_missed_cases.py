@@ -1,11 +1,9 @@
 """`evaluate --missed-cases`: what it says, writes and refuses."""
 
-import json
-
 import polars as pl
 import pytest
 
-from command_line import invoke, run
+from command_line import invoke, run, run_with_json
 from faults import refusal
 from made_tables import purchases
 from rareclass.errors import ErrorKind
@@ -38,7 +36,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("asked", ["0", "1", "-0.1", "20%", "auto", "nan"])
 def test_what_is_no_share_is_refused(folder, fitted, asked):
-    words = ("evaluate", fitted / "model.rareclass", folder / "new.csv")
+    words = ("evaluate", fitted.model, folder / "new.csv")
     done = invoke(*words, f"--missed-cases={asked}")
     assert done.exit_code == 2
     assert "missed" in done.stderr
@@ -47,11 +45,10 @@ def test_what_is_no_share_is_refused(folder, fitted, asked):
 
 
 def test_evaluate_corrects_to_the_measures_of_the_true_labels(folder, fitted):
-    numbers, words = folder / "e.json", ("evaluate", fitted / "model.rareclass", folder / "new.csv")
-    shown = run(*words, "--missed-cases", "0.25", "--json", numbers)
-    written = json.loads(numbers.read_text())
+    words = ("evaluate", fitted.model, folder / "new.csv", "--missed-cases", "0.25")
+    shown, written = run_with_json(*words)
     found = written["missed_cases"]
-    model = load_model(fitted / "model.rareclass")
+    model = load_model(fitted.model)
     scores = model.score_samples(folder / "true.csv")
     true = (pl.read_csv(folder / "true.csv")["fraud"] == "yes").to_numpy()
     called = scores > model.threshold
@@ -71,14 +68,13 @@ def test_evaluate_corrects_to_the_measures_of_the_true_labels(folder, fitted):
 
 
 def test_by_default_labels_are_right(folder, fitted):
-    numbers = folder / "as-labelled.json"
-    words = ("evaluate", fitted / "model.rareclass", folder / "new.csv", "--json", numbers)
-    assert "Corrected" not in run(*words)
-    assert json.loads(numbers.read_text())["missed_cases"] is None
+    shown, written = run_with_json("evaluate", fitted.model, folder / "new.csv")
+    assert "Corrected" not in shown
+    assert written["missed_cases"] is None
 
 
 def test_checked_rows_and_levels_have_no_missed_cases(folder, fitted, tmp_path):
-    words = ("evaluate", fitted / "model.rareclass", folder / "new.csv", "--missed-cases", "0.2")
+    words = ("evaluate", fitted.model, folder / "new.csv", "--missed-cases", "0.2")
     done = invoke(*words, "--journal", folder / "new.csv")
     refusal(done, ErrorKind.COMBINATION, "--missed-cases", "--journal")
     levels = tmp_path / "levels.rareclass"

@@ -1,13 +1,11 @@
 """``rareclass fit --method ordinal-rankrc``, its options, and the verbs on its model files."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
 
 from cli.conftest import facts_of, fit_in_vain
-from command_line import invoke, run
+from command_line import fit_in, invoke, run, run_with_json
 from draws import quick
 from faults import refusal
 from rareclass.cli.evaluate import print_confusion
@@ -43,29 +41,27 @@ def in_words(table):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Return a folder with train.csv, new.csv, model.rareclass and what fit printed."""
-    folder = tmp_path_factory.mktemp("ordinal")
-    stays().write_csv(folder / "train.csv")
-    stays(seed=1).write_csv(folder / "new.csv")
-    in_words(stays()).write_parquet(folder / "words.parquet")
-    result = invoke(
-        "fit", folder / "train.csv", "--target", "days", *METHOD, "--folds", "3",
-        "--details", "--out", folder / "model.rareclass",
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    (folder / "said.txt").write_text(result.stdout)
-    return folder
+def days(tmp_path_factory):
+    words = ("--target", "days", *METHOD, "--folds", "3", "--details")
+    return fit_in(tmp_path_factory.mktemp("ordinal"), stays(), stays(seed=1), *words)
+
+
+@pytest.fixture(scope="module")
+def risks(tmp_path_factory):
+    """The same with levels in words."""
+    path = tmp_path_factory.mktemp("risks") / "words.parquet"
+    in_words(stays()).write_parquet(path)
+    return path
 
 
 @pytest.mark.sampled(0)
-def test_fit_says_what_it_understood_and_how_good_it_is(folder):
-    said = " ".join((folder / "said.txt").read_text().split())
+def test_fit_says_what_it_understood_and_how_good_it_is(days):
+    said = " ".join(days.printed.split())
     counts = stays()["days"].value_counts().sort("days")["count"].to_list()
     named = ", ".join(f"{day} ({n})" for day, n in enumerate(counts))
     assert f"Levels of days, lowest first: {named}" in said
     assert f"Majority level: 0, {counts[0]} rows" in said
-    metadata = facts_of(folder / "model.rareclass")
+    metadata = facts_of(days.model)
     for name, measure in metadata["held_out"]["measures"].items():
         assert f"{name} {measure['value']:.3f} {measure['low']:.3f} to" in said
     assert list(metadata["held_out"]["measures"]) == [
@@ -81,9 +77,9 @@ def test_fit_says_what_it_understood_and_how_good_it_is(folder):
     assert "rareclass score" in said
 
 
-def test_scores_have_a_level(folder, tmp_path):
+def test_scores_have_a_level(days, tmp_path):
     result = run(
-        "score", folder / "model.rareclass", folder / "new.csv",
+        "score", days.model, days.new,
         "--id", "patient", "--out", tmp_path / "s.csv",
     )  # fmt: skip
     scores = pl.read_csv(tmp_path / "s.csv")
@@ -92,7 +88,7 @@ def test_scores_have_a_level(folder, tmp_path):
     np.testing.assert_allclose(scores.select(pl.sum_horizontal(chances)).to_numpy(), 1.0)
     shares = np.bincount(stays(seed=1)["days"], minlength=4) / 300
     np.testing.assert_allclose(scores.select(chances).mean().row(0), shares, atol=0.08)
-    found = load(folder / "model.rareclass").predict_proba(folder / "new.csv")
+    found = load(days.model).predict_proba(days.new)
     np.testing.assert_allclose(found, scores.select(chances).to_numpy(), atol=1e-12)
     assert scores["level"].dtype == pl.Int64
     assert set(scores["level"]) <= {0, 1, 2, 3}
@@ -104,10 +100,8 @@ def test_scores_have_a_level(folder, tmp_path):
     assert longest > scores.filter(days == 0)["score"].mean()
 
 
-def test_evaluate_prints_and_writes_the_same_numbers(folder, tmp_path):
-    out = tmp_path / "e.json"
-    result = run("evaluate", folder / "model.rareclass", folder / "new.csv", "--json", out)
-    numbers, said = json.loads(out.read_text()), result
+def test_evaluate_prints_and_writes_the_same_numbers(days, tmp_path):
+    said, numbers = run_with_json("evaluate", days.model, days.new)
     assert numbers["n_rows"] == 300
     assert numbers["measures"]["MAUC"]["value"] > 0.75
     for name, measure in numbers["measures"].items():
@@ -120,19 +114,19 @@ def test_evaluate_prints_and_writes_the_same_numbers(folder, tmp_path):
 
 
 @pytest.mark.sampled(0)
-def test_words_in_a_given_order(folder, tmp_path):
+def test_words_in_a_given_order(risks, tmp_path):
     model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
-    fit = ("fit", folder / "words.parquet", "-t", "risk", *METHOD, "--lam", "2^-6", "-o", model)
+    fit = ("fit", risks, "-t", "risk", *METHOD, "--lam", "2^-6", "-o", model)
     result = run(*fit, "--levels", "low, medium,high")
     assert "Levels of risk, lowest first: low (" in result
     assert facts_of(model)["lam"] == 2.0**-6
     assert facts_of(model)["levels"] == list(WORDS)
-    run("score", model, folder / "words.parquet", "-o", out)
+    run("score", model, risks, "-o", out)
     assert set(pl.read_parquet(out)["level"]) <= set(WORDS)
     turned = tmp_path / "turned.rareclass"
     run(*fit[:-1], turned, "--levels", "high,medium,low")
     one, other = load_model(model), load_model(turned)
-    X = one.encoder.transform(pl.read_parquet(folder / "words.parquet"))
+    X = one.encoder.transform(pl.read_parquet(risks))
     ranks, turned_ranks = one.estimator.score_samples(X), other.estimator.score_samples(X)
     assert np.corrcoef(ranks, turned_ranks)[0, 1] < -0.99
 
@@ -161,14 +155,14 @@ def test_svmlight(tmp_path):
         ("low,high,low", "names 'low' twice"),
     ],
 )
-def test_levels_that_are_none(folder, levels, wrong):
-    said = fit_in_vain(folder / "words.parquet", "-t", "risk", *METHOD, "--levels", levels)
+def test_levels_that_are_none(risks, levels, wrong):
+    said = fit_in_vain(risks, "-t", "risk", *METHOD, "--levels", levels)
     assert wrong in said
     assert "--levels low,medium,high" in said
 
 
-def test_labels_that_are_no_levels(folder, tmp_path):
-    words = (folder / "words.parquet", "-t", "risk", *METHOD)
+def test_labels_that_are_no_levels(days, risks, tmp_path):
+    words = (risks, "-t", "risk", *METHOD)
     said = fit_in_vain(*words)
     assert "holds text, such as 'low' at row 1" in said
     assert "--levels" in said
@@ -182,15 +176,15 @@ def test_labels_that_are_no_levels(folder, tmp_path):
     )
     table.with_columns(days=pl.lit(None)).write_csv(tmp_path / "none.csv")
     assert "No row has a target value" in fit_in_vain(tmp_path / "none.csv", "-t", "days", *METHOD)
-    said = fit_in_vain(folder / "train.csv", "-t", "age", *METHOD)
+    said = fit_in_vain(days.train, "-t", "age", *METHOD)
     assert "different numbers, a measurement rather than levels" in said
     assert "Bin them first" in said
 
 
-def test_a_new_file_with_other_levels(folder, tmp_path):
+def test_a_new_file_with_other_levels(days, tmp_path):
     new = tmp_path / "new.csv"
     stays().with_columns(days=pl.int_range(300) % 5).write_csv(new)
-    words = ("evaluate", folder / "model.rareclass", new)
+    words = ("evaluate", days.model, new)
     refusal(invoke(*words), ErrorKind.LABELS, "new.csv", "'4'", "row 5", "0, 1, 2, 3")
     stays().with_columns(days=0).write_csv(new)
     refusal(invoke(*words), ErrorKind.LABELS, "new.csv", "'0'")
@@ -199,13 +193,13 @@ def test_a_new_file_with_other_levels(folder, tmp_path):
 
 
 @pytest.mark.parametrize("width", quick(1, ["40", "60", "80"]))
-def test_screens_fit_the_width(folder, tmp_path, monkeypatch, width):
+def test_screens_fit_the_width(days, tmp_path, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", width)
     shown = invoke(
-        "fit", folder / "train.csv", "-t", "days", *METHOD, "--lam", 1, "-o",
+        "fit", days.train, "-t", "days", *METHOD, "--lam", 1, "-o",
         tmp_path / "m.rareclass",
     ).stdout  # fmt: skip
-    shown += invoke("evaluate", tmp_path / "m.rareclass", folder / "new.csv").stdout
+    shown += invoke("evaluate", tmp_path / "m.rareclass", days.new).stdout
     too_wide = [line for line in shown.splitlines() if len(line.rstrip()) > int(width)]
     assert all(line.startswith(("  ", "Saved ")) for line in too_wide)
     assert ("called 3" in shown) == (width != "40")
@@ -227,9 +221,9 @@ def test_counts_of_many_levels_are_left_out_where_there_is_no_room(monkeypatch, 
 
 
 @pytest.mark.thorough
-def test_brackets_in_a_file_name_are_no_markup(folder, tmp_path):
+def test_brackets_in_a_file_name_are_no_markup(days, tmp_path):
     path = tmp_path / "[red]t[bold].csv"
-    path.write_bytes((folder / "train.csv").read_bytes())
+    path.write_bytes(days.train.read_bytes())
     model = tmp_path / "[x]m.rareclass"
     result = run("fit", path, "-t", "days", *METHOD, "--lam", 1, "-o", model)
     assert "[red]t[bold].csv: 300 rows" in result

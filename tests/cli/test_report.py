@@ -1,4 +1,4 @@
-"""`rareclass report`: a page of a model, from a file or from the rows held out."""
+"""`rareclass report` of a model, of two, of files of scores, of a stream and of a hunt."""
 
 import json
 import re
@@ -8,9 +8,14 @@ import polars as pl
 import pytest
 from sklearn.metrics import confusion_matrix
 
+from cli.test_hunt import FEW, payments
 from command_line import QUICK, complaint, invoke, run
+from faults import refusal
 from made_tables import purchases
+from rareclass.compare import compare_scores
+from rareclass.errors import ErrorKind
 from rareclass.model.model_file import load_model
+from rareclass.stream.log import read_log
 
 pytestmark = pytest.mark.usefixtures("without_drawing")
 
@@ -39,13 +44,13 @@ def text_of(page):
 def test_a_model_on_a_file(fitted, dated, tmp_path):
     out, numbers = tmp_path / "r.html", tmp_path / "r.json"
     done = run(
-        "report", fitted / "model.rareclass", dated, "--out", out, "--json", numbers,
+        "report", fitted.model, dated, "--out", out, "--json", numbers,
         "--time", "day", "--groups", "shop", "--cost", "fp=5,fn=stake", "--rows", 3,
     )  # fmt: skip
     assert "Saved" in done
     told = json.loads(numbers.read_text())
     table = pl.read_csv(dated).with_row_index()
-    run("score", fitted / "model.rareclass", dated, "-o", tmp_path / "s.parquet")
+    run("score", fitted.model, dated, "-o", tmp_path / "s.parquet")
     column = pl.read_parquet(tmp_path / "s.parquet")["score"].to_numpy()
     known = table["fraud"].is_not_null().to_numpy()
     y, scores = (table["fraud"] == "yes").fill_null(False).to_numpy()[known], column[known]
@@ -72,7 +77,7 @@ def test_no_cell_is_shown_unless_rows_are_asked_for(tmp_path, fitted):
         country=pl.when(pl.col("fraud") == "yes").then(pl.lit("SECRET")).otherwise(pl.lit("DE"))
     )
     secret.write_csv(tmp_path / "secret.csv")
-    words = ("report", fitted / "model.rareclass", tmp_path / "secret.csv", "--out")
+    words = ("report", fitted.model, tmp_path / "secret.csv", "--out")
     run(*words, tmp_path / "a.html")
     assert "SECRET" not in (tmp_path / "a.html").read_text()
     run(*words, tmp_path / "b.html", "--rows", 5)
@@ -80,7 +85,7 @@ def test_no_cell_is_shown_unless_rows_are_asked_for(tmp_path, fitted):
 
 
 def test_the_command_of_the_page_sets_the_threshold(fitted, tmp_path):
-    model, out = fitted / "model.rareclass", tmp_path / "other.rareclass"
+    model, out = fitted.model, tmp_path / "other.rareclass"
     held = load_model(model).held_out
     done = run("threshold", model, "--threshold", "0.125", "--out", out)
     changed = load_model(out)
@@ -88,7 +93,7 @@ def test_the_command_of_the_page_sets_the_threshold(fitted, tmp_path):
     weight = np.ones(len(held.y)) if held.weight is None else held.weight
     n_alerts = weight[held.scores > 0.125].sum()
     assert f"Called rare: {n_alerts:,.0f} of" in done
-    done = run("threshold", model, fitted / "new.csv", "--threshold", "-1")
+    done = run("threshold", model, fitted.new, "--threshold", "-1")
     assert "Rule: score > -1" in done
     refused = complaint("threshold", model, "--threshold", "1", "--max-fpr", "0.1")
     assert "--threshold and --max-fpr both set the threshold" in refused
@@ -129,14 +134,14 @@ def test_from_the_rows_held_out_at_training(tmp_path):
     ],
 )
 def test_what_cannot_be_reported_is_refused(fitted, tmp_path, words, said):
-    data, out = fitted / "new.csv", tmp_path / "r.html"
-    refused = complaint("report", fitted / "model.rareclass", data, "--out", out, *words)
+    data, out = fitted.new, tmp_path / "r.html"
+    refused = complaint("report", fitted.model, data, "--out", out, *words)
     assert said.format(data=data) in refused
     assert list(tmp_path.iterdir()) == []
 
 
 def test_files_are_not_replaced_and_one_class_is_refused(fitted, tmp_path):
-    model, data, out = fitted / "model.rareclass", fitted / "new.csv", tmp_path / "r.html"
+    model, data, out = fitted.model, fitted.new, tmp_path / "r.html"
     out.write_text("mine")
     assert "exists already" in complaint("report", model, data, "--out", out)
     assert out.read_text() == "mine"
@@ -145,3 +150,120 @@ def test_files_are_not_replaced_and_one_class_is_refused(fitted, tmp_path):
     refused = complaint("report", model, tmp_path / "one.csv", "-o", tmp_path / "n.html")
     assert "no row has the target value 'yes'" in refused
     assert not (tmp_path / "n.html").exists()
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory):
+    """Two files of scores of the same rows, and their classes."""
+    folder = tmp_path_factory.mktemp("scores")
+    generator = np.random.default_rng(0)
+    y = generator.random(900) < 0.1
+    for name, apart in (("good", 3.0), ("bad", 0.7)):
+        column = generator.normal(size=900) + apart * y
+        pl.DataFrame({"score": column}).write_csv(folder / f"{name}.csv")
+    pl.DataFrame({"y": y.astype(int)}).write_csv(folder / "truth.csv")
+    return folder
+
+
+@pytest.mark.sampled(0)
+def test_two_models_on_the_same_rows(fitted, tmp_path):
+    model, out, numbers = fitted.model, tmp_path / "r.html", tmp_path / "r.json"
+    other = tmp_path / "other.rareclass"
+    words = ("fit", fitted.train, "-t", "fraud", "--method", "mibc", "--cost", "1", "-o")
+    run(*words, other)
+    run("report", model, fitted.new, "--compare", other, "-o", out, "--json", numbers)
+    page = text_of(out.read_text())
+    assert "Finding fraud = yes: model or other" in page
+    assert "Do they find the same?" in page
+    told = json.loads(numbers.read_text())
+    assert {each["name"] for each in told["measures"][0]["standings"]} == {"model", "other"}
+    out.unlink()
+    for more, said in (
+        (("--compare", other), "--compare needs rows"),
+        ((fitted.new, "--compare", other, "--rows", 3), "--compare takes no --rows"),
+        ((fitted.new, "--truth", fitted.new), "--truth is for files of scores"),
+    ):
+        assert said in complaint("report", model, "-o", out, *more)
+        assert not out.exists()
+
+
+def test_two_files_of_scores(scores, tmp_path):
+    out = tmp_path / "r.html"
+    words = ("report", scores / "good.csv", scores / "bad.csv", "--truth", scores / "truth.csv")
+    done = run(*words, "--target", "y", "-o", out)
+    assert "significantly" in done
+    assert done.index("good") < done.index("bad")
+    y = pl.read_csv(scores / "truth.csv")["y"].to_numpy()
+    columns = {n: pl.read_csv(scores / f"{n}.csv")["score"].to_numpy() for n in ("good", "bad")}
+    best = compare_scores(y, columns, ("average_precision",)).measures[0].best
+    assert f"{best.value:.3f} ({best.low:.3f} to {best.high:.3f})" in text_of(out.read_text())
+    more = ("-o", tmp_path / "x.html")
+    refusal(invoke(*words, *more), ErrorKind.COMBINATION, "good.csv", "--target")
+    alone = invoke(words[0], words[1], *words[3:], "-t", "y", *more)
+    refusal(alone, ErrorKind.TOO_FEW_ROWS, "two files of scores")
+
+
+@pytest.mark.sampled(0)
+def test_a_stream(tmp_path):
+    path, folder, out = tmp_path / "rows.csv", tmp_path / "run", tmp_path / "r.html"
+    purchases(1000).write_csv(path)
+    run(
+        "stream", path, "--target", "fraud", "--checkpoint", folder, "--learner", "oam", "--drop",
+        "order", "--report-every", 250, "--alerts", tmp_path / "a.csv", "--alert-budget", "20/200",
+    )  # fmt: skip
+    numbers = tmp_path / "r.json"
+    run("report", folder, "-o", out, "--json", numbers)
+    page = text_of(out.read_text())
+    n_alerts = len(pl.read_csv(tmp_path / "a.csv"))
+    for words in (
+        "Stream for fraud = yes", "1,000 rows so far", f"{n_alerts} alerts, at most 20/200",
+        "Choose the threshold", "How it did over time", "Drift",
+    ):  # fmt: skip
+        assert words in page
+    log = read_log(folder).to_pylist()
+    assert [each["auc"] for each in json.loads(numbers.read_text())["reports"]] == [
+        each["auc"] for each in log
+    ]
+    (tmp_path / "a.csv").unlink()
+    run("report", folder, "-o", out, "--overwrite")
+    assert "only their number is known" in text_of(out.read_text())
+    refused = complaint("report", folder, "-o", out, "--overwrite", "--rows", 3)
+    assert "The report of a stream takes no --rows" in refused
+    # With rows it is a model like any other.
+    run("report", folder, path, "-o", out, "--overwrite")
+    assert "Finding fraud = yes" in text_of(out.read_text())
+
+
+@pytest.mark.sampled(0)
+def test_a_hunt(tmp_path):
+    path, found, out = tmp_path / "payments.csv", tmp_path / "found", tmp_path / "r.html"
+    payments().write_csv(path)
+    run(
+        "hunt", path, "--target", "checked", "--rare", "fraud", "--cleared", "ok", *FEW, "--out",
+        found,
+    )  # fmt: skip
+    run("report", found, "-o", out)
+    told, page = json.loads((found / "hunt.json").read_text()), out.read_text()
+    assert "Hunt for fraud" in text_of(page)
+    assert f"{told['counts']['found']} rows of {told['counts']['unlabelled']:,}" in text_of(page)
+    assert "amount" in text_of(page)
+    assert 'src="data:image/png;base64,' in page
+    assert len(page) < 500_000
+    (found / "description.csv").unlink()
+    refused = complaint("report", found, "-o", out, "--overwrite")
+    assert "is not the whole folder of a hunt" in refused
+
+
+def test_levels_are_refused(tmp_path):
+    path, model = tmp_path / "train.csv", tmp_path / "m.rareclass"
+    table = purchases(120).with_columns(grade=pl.col("items").clip(1, 3)).drop("items")
+    table.write_csv(path)
+    done = invoke(
+        "fit", path, "-t", "grade", "--method", "ordinal-rankrc", "--lam", "2^-4", "-o", model,
+        "--report", tmp_path / "fit.html",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "no report was written" in " ".join(done.output.split())
+    refused = complaint("report", model, path, "-o", tmp_path / "r.html")
+    assert "is for ordered levels" in refused
+    assert not (tmp_path / "r.html").exists()

@@ -70,7 +70,7 @@ def test_an_open_list_comes_again_unless_it_is_skipped(unlabelled, tmp_path):
 def test_a_model_scores_until_verdicts_suffice(fitted, tmp_path):
     table = tmp_path / "new.csv"
     purchases(seed=1).drop("fraud").write_csv(table)
-    model = (fitted / "model.rareclass",)
+    model = (fitted.model,)
     result = review(table, "--budget", 10, model=model)
     assert result.exit_code == 0, result.output
     header = ReviewJournal(tmp_path / "j.jsonl").header
@@ -130,7 +130,7 @@ def test_the_journal_of_another_table_or_model(unlabelled, fitted, tmp_path):
     path = tmp_path / "no.jsonl"
     words = ("-t", "fraud", "--id", "order", "--journal", path)
     run("review", unlabelled, *words, "--positive", "no")
-    result = invoke("review", fitted / "model.rareclass", unlabelled, *words)
+    result = invoke("review", fitted.model, unlabelled, *words)
     refusal(result, ErrorKind.COMBINATION, "yes", path)
     svm = tmp_path / "rows.svmlight"
     svm.write_text("1 1:0.5\n0 1:0.25\n")

@@ -1,7 +1,6 @@
 """`rareclass fit` with a rule for its threshold, and rows held out by group or time."""
 
 import json
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -73,8 +72,7 @@ def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(payments, words,
     assert f"Called rare: {called} of " in done
 
 
-def test_costs_are_a_column(payments):
-    out = payments.parent / "m.rareclass"
+def test_costs_are_a_column(payments, out):
     words = ("--cost", "fp=5,fn=amount", "--time", "date", "--holdout", "0.3")
     done = run("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     content = load_model(out)
@@ -91,8 +89,7 @@ def test_costs_are_a_column(payments):
 
 
 @pytest.mark.sampled(0)
-def test_alerts_a_day_need_the_day(payments):
-    out = payments.parent / "m.rareclass"
+def test_alerts_a_day_need_the_day(payments, out):
     words = ("fit", payments, "-t", "fraud", *QUICK, "--alerts", "2/day", "-o", out)
     done = complaint(*words)
     assert "--alerts 2/day needs to know the time of each row" in done
@@ -101,8 +98,7 @@ def test_alerts_a_day_need_the_day(payments):
 
 
 @pytest.mark.sampled(0)
-def test_rows_of_a_group_are_held_out_together(payments):
-    out = payments.parent / "m.rareclass"
+def test_rows_of_a_group_are_held_out_together(payments, out):
     words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
     done = run(*words, "-o", out)
     assert "held out by customer" in done
@@ -124,7 +120,7 @@ def test_rows_of_a_group_are_held_out_together(payments):
         pytest.param(("--method", "mibc", "--cost", "1"), marks=pytest.mark.thorough),
     ],
 )
-def test_one_method_has_folds_by_group_and_time_as_well(payments, learner, monkeypatch):
+def test_one_method_has_folds_by_group_and_time_as_well(payments, out, learner, monkeypatch):
     tried = []
     cv = EncodedRows.cv
 
@@ -133,7 +129,6 @@ def test_one_method_has_folds_by_group_and_time_as_well(payments, learner, monke
         return tried[-1][1]
 
     monkeypatch.setattr(EncodedRows, "cv", watched)
-    out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *learner, "--holdout", "0.25", "--folds", 3, "-o", out)
     done = run(*words, "--groups", "customer")
     assert "held-out rows" in done
@@ -175,16 +170,14 @@ def test_one_method_has_folds_by_group_and_time_as_well(payments, learner, monke
         ),
     ],
 )
-def test_what_cannot_be_is_said_and_nothing_is_written(payments, words, answer):
-    out = payments.parent / "m.rareclass"
+def test_what_cannot_be_is_said_and_nothing_is_written(payments, out, words, answer):
     quick = () if "--method" in words else QUICK
     done = complaint("fit", payments, "-t", "fraud", *quick, *words, "-o", out)
     assert answer in done
     assert not out.exists()
 
 
-def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments):
-    out = payments.parent / "m.rareclass"
+def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments, out):
     words = ("--min-precision", "0.999")
     done = run("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     assert "Note: The rule is not met: " in done
@@ -206,7 +199,7 @@ def test_a_rule_that_no_row_can_judge_is_refused_before_anything_is_learned(
     table = pl.read_csv(payments).with_columns(customer_name=pl.lit("c"), b=-pl.col("b").abs())
     table.write_csv(payments)
 
-    def learn(*_: Any):
+    def learn(*_):
         raise AssertionError("learned")
 
     monkeypatch.setattr("rareclass.fit.training._fit", learn)

@@ -1,12 +1,10 @@
 """Which rows are called rare, drift, and numbers for scripts, from the command line."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
 
-from command_line import QUICK, complaint, invoke, run
+from command_line import QUICK, complaint, invoke, run, run_with_json
 from draws import quick
 from faults import refusal
 from made_tables import purchases
@@ -27,15 +25,14 @@ def drifted(tmp_path):
 
 
 def test_the_so_many_highest_rows(fitted, tmp_path):
-    words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
-    result = run(*words, "--top", 7, "--json", tmp_path / "n.json", "--id", "order")
+    words = ("score", fitted.model, fitted.new, "-o", tmp_path / "s.csv")
+    result, numbers = run_with_json(*words, "--top", 7, "--id", "order")
     table = pl.read_csv(tmp_path / "s.csv")
     assert table["order"].to_list() == purchases(seed=1)["order"].to_list()
     called = table.filter(pl.col("called_rare") == 1)["score"]
     assert len(called) == 7
     assert called.min() >= table.filter(pl.col("called_rare") == 0)["score"].max()
     assert "the 7 highest are called rare" in result
-    numbers = json.loads((tmp_path / "n.json").read_text())
     assert numbers["called"] == {"no": 233, "yes": 7}
     run(*words, "--threshold", 0.5, "--overwrite")
     table = pl.read_csv(tmp_path / "s.csv")
@@ -61,13 +58,13 @@ def test_held_out_scores_are_as_of_the_saved_model(tmp_path, monkeypatch):
 
 
 def test_contradictions_are_refused(fitted, tmp_path):
-    words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    words = ("score", fitted.model, fitted.new, "-o", tmp_path / "s.csv")
     both = ("--top", "--threshold")
     for options, kind, facts in (
         (("--top", 3, "--threshold", 1), ErrorKind.COMBINATION, both),
         (("--top", 0), ErrorKind.SETTING, ("--top 0",)),
         (("--threshold", "nan"), ErrorKind.SETTING, ("--threshold nan",)),
-        (("--json", fitted / "new.csv"), ErrorKind.EXISTING_FILE, ("--json", "new.csv")),
+        (("--json", fitted.new), ErrorKind.EXISTING_FILE, ("--json", "new.csv")),
         (("--json", tmp_path / "s.csv"), ErrorKind.COMBINATION, ("--json", "--out")),
     ):
         refusal(invoke(*words, *options), kind, *facts)
@@ -76,11 +73,10 @@ def test_contradictions_are_refused(fitted, tmp_path):
 
 def test_a_column_that_is_empty_now_is_told(fitted, tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "s.csv"
-    pl.read_csv(fitted / "new.csv").with_columns(amount=None).write_csv(new)
-    words = ("score", fitted / "model.rareclass", new, "-o", out, "--json", tmp_path / "n.json")
-    result = run(*words)
+    pl.read_csv(fitted.new).with_columns(amount=None).write_csv(new)
+    words = ("score", fitted.model, new, "-o", out)
+    result, numbers = run_with_json(*words)
     assert "amount (240, 100.0%)" in result
-    numbers = json.loads((tmp_path / "n.json").read_text())
     assert numbers["empty_where_none_was"] == {"amount": 240}
     strict = invoke(*words, "--strict", "--overwrite")
     assert refusal(strict, ErrorKind.REFUSED, "'amount'").column == "amount"
@@ -88,22 +84,21 @@ def test_a_column_that_is_empty_now_is_told(fitted, tmp_path):
 
 def test_drift_is_told_and_refused(fitted, tmp_path, drifted):
     out = tmp_path / "s.csv"
-    words = ("score", fitted / "model.rareclass", drifted, "-o", out, "--json", tmp_path / "n.json")
-    said = run(*words)
+    words = ("score", fitted.model, drifted, "-o", out)
+    said, numbers = run_with_json(*words)
     assert "country (240, 100.0%)" in said
     assert "amount (240, 100.0%)" in said
     assert "significantly more alerts" in said
-    numbers = json.loads((tmp_path / "n.json").read_text())
     assert numbers["columns"]["amount"] == {"cells": 240, "share": 1.0}
     assert numbers["alert_rate"]["is_far"]
     out.unlink()
     refusal(invoke(*words, "--strict", "--overwrite"), ErrorKind.REFUSED, "drifted.csv")
     assert not out.exists()
-    evaluate = ("evaluate", fitted / "model.rareclass", drifted)
+    evaluate = ("evaluate", fitted.model, drifted)
     judged = run(*evaluate)
     assert "the probabilities are worse than" in judged
     refusal(invoke(*evaluate, "--strict"), ErrorKind.REFUSED, "drifted.csv")
-    result = run("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--strict")
+    result = run("evaluate", fitted.model, fitted.new, "--strict")
     assert "log loss" in result
 
 
@@ -224,7 +219,7 @@ def test_the_column_of_each_feature_is_the_one_that_moves_it(learned):
 
 @pytest.mark.thorough
 def test_what_has_no_explanation_is_refused(fitted, tmp_path):
-    words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    words = ("score", fitted.model, fitted.new, "-o", tmp_path / "s.csv")
     assert "is not a number of columns" in complaint(*words, "--explain", 0)
     named = tmp_path / "named.csv"
     purchases().rename({"order": "value_2"}).write_csv(named)
@@ -234,7 +229,7 @@ def test_what_has_no_explanation_is_refused(fitted, tmp_path):
 
 
 def test_quiet_prints_faults_alone(fitted, tmp_path):
-    words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    words = ("score", fitted.model, fitted.new, "-o", tmp_path / "s.csv")
     result = invoke("--quiet", *words)
     assert (result.exit_code, result.output) == (0, "")
     assert (tmp_path / "s.csv").exists()

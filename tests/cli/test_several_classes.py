@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import rareclass as package
-from command_line import invoke, json_of, run
+from command_line import fit_in, invoke, json_of, run, scores_of
 from faults import refusal
 from rareclass.compare.leaderboard import CompareSettings, compare_on, of_classes, read_compared
 from rareclass.decide.class_thresholds import called_class, class_weights
@@ -37,38 +37,32 @@ def machines(n=400, seed=0):
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    """A folder with train.csv, new.csv, model.rareclass and what `fit` told: fit.json."""
     folder = tmp_path_factory.mktemp("several")
-    machines().write_csv(folder / "train.csv")
-    machines(seed=1).write_csv(folder / "new.csv")
-    run(
-        "fit", folder / "train.csv", "-t", "failure", *MEMBERS, "--time-budget", "5m",
-        "-o", folder / "model.rareclass", "--json", folder / "fit.json",
-    )  # fmt: skip
-    return folder
+    words = ("-t", "failure", *MEMBERS, "--time-budget", "5m", "--json", folder / "fit.json")
+    return fit_in(folder, machines(), machines(seed=1), *words)
 
 
 def test_without_a_name_all_labels_but_the_frequent_one_are_rare(fitted):
-    target = load_model(fitted / "model.rareclass").rare_class
+    target = load_model(fitted.model).rare_class
     assert sorted(target.rare_labels) == sorted(FAILURES)
     assert (target.rest_label, target.n_rare) == ("none", 60)
     assert target.class_counts == (20, 20, 20)
 
 
 def test_each_class_has_measures(fitted):
-    told = json.loads((fitted / "fit.json").read_text())
+    told = json.loads((fitted.folder / "fit.json").read_text())
     classes = told["held_out"]["classes"]
     assert sorted(each["name"] for each in classes) == sorted(FAILURES)
     precisions = [each["average_precision"] for each in classes]
     assert all(each["low"] <= each["value"] <= each["high"] for each in precisions)
     mean = told["held_out"]["measures"]["mean average precision of classes"]["value"]
     assert mean == pytest.approx(np.mean([each["value"] for each in precisions]))
-    facts = load_model(fitted / "model.rareclass").facts
+    facts = load_model(fitted.model).facts
     assert json.loads(json.dumps(facts_as_json(facts))) == facts_as_json(facts)
 
 
 def test_compare_says_that_it_measures_any_rare_class(fitted):
-    words = ("compare", fitted / "train.csv", "-t", "failure", "--methods", "logistic")
+    words = ("compare", fitted.train, "-t", "failure", "--methods", "logistic")
     shown = run(*words, "--folds", "2")
     assert "any rare class" in shown
     assert "60 of them rare" in shown
@@ -77,7 +71,7 @@ def test_compare_says_that_it_measures_any_rare_class(fitted):
 
 def test_compare_measures_each_class_by_what_ranks_any(fitted):
     settings = CompareSettings("failure", methods=("logistic",), folds=2)
-    data = read_compared(open_table(fitted / "train.csv"), settings)
+    data = read_compared(open_table(fitted.train), settings)
     board = compare_on(data, settings, progress=False, isolate=False)
     (found,) = board.of_classes.values()
     assert list(found) == list(data.target.facts.rare_labels)
@@ -94,35 +88,22 @@ def test_compare_measures_each_class_by_what_ranks_any(fitted):
 
 
 def test_scores_say_which_class_is_likely(fitted, tmp_path):
-    model, out = fitted / "model.rareclass", tmp_path / "scores.csv"
-    run("score", model, fitted / "new.csv", "-o", out)
-    scores, truth = pl.read_csv(out), machines(seed=1)["failure"]
-    names = load_model(model).rare_classes
+    scores, truth = scores_of(fitted.model, fitted.new), machines(seed=1)["failure"]
+    names = load_model(fitted.model).rare_classes
     by_class = scores.select([f"probability_{name}" for name in names]).to_numpy()
     np.testing.assert_allclose(by_class.sum(axis=1), scores["probability"], rtol=1e-9)
     assert scores["likely_class"].to_list() == [names[k] for k in by_class.argmax(axis=1)]
     rare = (truth != "none").to_numpy()
     assert (scores["likely_class"].to_numpy()[rare] == truth.to_numpy()[rare]).mean() > 0.9
-    proba = package.load(model).predict_proba(machines(seed=1))
+    proba = package.load(fitted.model).predict_proba(machines(seed=1))
     assert proba.shape == (400, 4)
     np.testing.assert_allclose(proba[:, 1:], by_class, rtol=1e-9)
-
-
-def test_rows_are_counted_by_class_and_called_class(fitted, tmp_path):
-    told = json_of("evaluate", fitted / "model.rareclass", fitted / "new.csv")
-    counts = np.array(told["confusion"]["is_by_called"])
-    assert counts.shape == (4, 4)
-    assert counts.sum() == 400
-    assert counts[:3].sum() == 60
-    own = {each["name"]: each["alerts"] for each in told["class_decisions"]}
-    called = [own[name] for name in told["confusion"]["classes"][:3]]
-    assert called == counts[:, :3].sum(axis=0).tolist()
 
 
 def test_named_classes_are_rare_and_the_others_the_majority(fitted, tmp_path):
     out = tmp_path / "named.rareclass"
     run(
-        "fit", fitted / "train.csv", "-t", "failure", "--positive", "heat", "--positive", "wear",
+        "fit", fitted.train, "-t", "failure", "--positive", "heat", "--positive", "wear",
         *MEMBERS, "-o", out,
     )  # fmt: skip
     model = load_model(out)
@@ -133,12 +114,8 @@ def test_named_classes_are_rare_and_the_others_the_majority(fitted, tmp_path):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("more", [("--holdout", "0.3"), ("--copies", "drop"), ("--no-refit",)])
 def test_other_ways_to_hold_out_have_classes(fitted, tmp_path, more):
-    out = tmp_path / "other.json"
-    run(
-        "fit", fitted / "train.csv", "-t", "failure", *MEMBERS, *more,
-        "-o", tmp_path / "m.rareclass", "--json", out,
-    )  # fmt: skip
-    assert len(json.loads(out.read_text())["held_out"]["classes"]) == 3
+    words = ("fit", fitted.train, "-t", "failure", *MEMBERS, "-o", tmp_path / "m.rareclass")
+    assert len(json_of(*words, *more)["held_out"]["classes"]) == 3
 
 
 def test_labels_without_a_frequent_one_are_doubted(tmp_path):
@@ -152,22 +129,21 @@ def test_labels_without_a_frequent_one_are_doubted(tmp_path):
 def test_a_class_that_new_rows_lack_has_no_measures(fitted, tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "evaluated.json"
     machines(seed=1).filter(pl.col("failure") != "heat").write_csv(new)
-    run("evaluate", fitted / "model.rareclass", new, "--json", out)
+    run("evaluate", fitted.model, new, "--json", out)
     assert sorted(e["name"] for e in json.loads(out.read_text())["classes"]) == ["power", "wear"]
 
 
 def test_rows_are_called_a_class_by_its_own_threshold(fitted, tmp_path):
     """Against the probabilities in the file of scores."""
-    model, out = tmp_path / "strict.rareclass", tmp_path / "scores.parquet"
+    model = tmp_path / "strict.rareclass"
     run(
-        "threshold", fitted / "model.rareclass", "--class", "HEAT", "--threshold", "0.9",
+        "threshold", fitted.model, "--class", "HEAT", "--threshold", "0.9",
         "-o", model,
     )  # fmt: skip
     rules = load_model(model).facts.class_rules
     assert rules["heat"].threshold == 0.9
-    assert rules["wear"] == load_model(fitted / "model.rareclass").facts.class_rules["wear"]
-    run("score", model, fitted / "new.csv", "-o", out)
-    scores = pl.read_parquet(out)
+    assert rules["wear"] == load_model(fitted.model).facts.class_rules["wear"]
+    scores = scores_of(model, fitted.new)
     for row in scores.iter_rows(named=True):
         multiple = {name: row[f"probability_{name}"] / rules[name].threshold for name in FAILURES}
         best = max(multiple, key=lambda name: multiple[name])
@@ -176,16 +152,12 @@ def test_rows_are_called_a_class_by_its_own_threshold(fitted, tmp_path):
 
 
 def test_a_class_is_judged_against_all_other_rows(fitted, tmp_path):
-    out = tmp_path / "judged.json"
-    run(
-        "threshold", fitted / "model.rareclass", fitted / "new.csv", "--class", "power",
-        "--min-recall", "0.5", "--confidence", "none", "--json", out,
-    )  # fmt: skip
-    told = json.loads(out.read_text())
+    rule = ("--class", "power", "--min-recall", "0.5", "--confidence", "none")
+    told = json_of("threshold", fitted.model, fitted.new, *rule)
     assert (told["n_rare"], told["rows"]) == (20, 400)
     assert told["recall"]["value"] >= 0.5
-    run("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out, "--overwrite")
-    by_class = {each["name"]: each for each in json.loads(out.read_text())["class_decisions"]}
+    decisions = json_of("evaluate", fitted.model, fitted.new)["class_decisions"]
+    by_class = {each["name"]: each for each in decisions}
     assert sorted(by_class) == sorted(FAILURES)
     assert all(each["precision"]["value"] > 0.5 for each in by_class.values())
 
@@ -198,54 +170,35 @@ def test_a_class_is_judged_against_all_other_rows(fitted, tmp_path):
     ],
 )
 def test_classes_that_are_none_are_refused(fitted, more, kind):
-    refusal(invoke("threshold", fitted / "model.rareclass", *more), kind, "--class")
+    refusal(invoke("threshold", fitted.model, *more), kind, "--class")
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("on_file", [True, False])
 def test_a_report_has_a_section_on_the_classes(fitted, tmp_path, on_file):
     out = tmp_path / "report.html"
-    data = [fitted / "new.csv"] if on_file else []
-    run("report", fitted / "model.rareclass", *data, "--out", out)
+    data = [fitted.new] if on_file else []
+    run("report", fitted.model, *data, "--out", out)
     page = out.read_text()
     section = page[page.index('id="classes"') :]
     assert all(name in section for name in FAILURES)
-
-
-def test_the_service_answers_with_the_class(fitted):
-    from rareclass.serving.live_model import open_served
-
-    served = open_served(fitted / "model.rareclass")
-    rows = machines(seed=1).drop("failure")
-    answer = served.answer(rows)
-    scored = package.load(fitted / "model.rareclass").predict_proba(rows)
-    likely = np.array(served.rare_classes)[scored[:, 1:].argmax(axis=1)]
-    called = answer.columns["called_rare"].to_numpy()
-    decision = answer.columns["decision"].to_numpy()
-    np.testing.assert_array_equal(decision == "none", answer.columns["called_class"].is_null())
-    assert (decision[called] == likely[called]).mean() > 0.8
-
-
-def calls(model, out, *more: str):
-    """Scores of new.csv, by a model beside it or elsewhere."""
-    new = out.parent / "new.csv"
-    machines(seed=1).write_csv(new)
-    assert run("score", model, new, "-o", out, *more)
-    return pl.read_csv(out)
 
 
 def test_every_way_to_ask_calls_a_row_the_same_class(fitted, tmp_path):
     """A file of scores, Python, the service, and the counts of evaluate."""
     from rareclass.serving.live_model import open_served
 
-    model, told = fitted / "model.rareclass", tmp_path / "evaluated.json"
-    called = calls(model, tmp_path / "scores.csv")["called_class"].fill_null("none")
-    rows = machines(seed=1)
+    model, rows = fitted.model, machines(seed=1)
+    called = scores_of(model, fitted.new)["called_class"].fill_null("none")
     assert package.load(model).predict(rows).tolist() == called.to_list()
     served = open_served(model).answer(rows.drop("failure")).columns
     assert served["decision"].to_list() == called.to_list()
-    run("evaluate", model, fitted / "new.csv", "--json", told)
-    confusion = json.loads(told.read_text())["confusion"]
+    told = json_of("evaluate", model, fitted.new)
+    confusion = told["confusion"]
+    own = {each["name"]: each["alerts"] for each in told["class_decisions"]}
+    counts = np.array(confusion["is_by_called"])
+    assert (counts.sum(), counts[:3].sum()) == (400, 60)
+    assert own == {name: (called == name).sum() for name in FAILURES}
     for place, name in enumerate(confusion["classes"]):
         of_name = called.filter(rows["failure"] == name)
         counts = [int((of_name == other).sum()) for other in confusion["classes"]]
@@ -255,10 +208,10 @@ def test_every_way_to_ask_calls_a_row_the_same_class(fitted, tmp_path):
 def test_classes_keep_in_step_with_the_threshold_of_any(fitted, tmp_path):
     """As many held-out rows are called a class as score above it, however it was set."""
     strict = tmp_path / "strict.rareclass"
-    words = ("threshold", fitted / "model.rareclass", "--alerts", "20/400", "--confidence", "none")
+    words = ("threshold", fitted.model, "--alerts", "20/400", "--confidence", "none")
     shown = run(*words, "--out", strict)
     assert "Called each class above a probability of:" in shown
-    for path in (fitted / "model.rareclass", strict):
+    for path in (fitted.model, strict):
         model = load_model(path)
         held_out = model.held_out
         called = model.called_class(held_out.classes.probability) >= 0
@@ -266,20 +219,15 @@ def test_classes_keep_in_step_with_the_threshold_of_any(fitted, tmp_path):
         ratio = model.decision.class_thresholds
         np.testing.assert_allclose(ratio, ratio[0], rtol=1e-12)  # as many rows of each
     threshold = load_model(strict).threshold
-    found = calls(strict, tmp_path / "strict.csv")
-    named = calls(fitted / "model.rareclass", tmp_path / "named.csv", "--threshold", f"{threshold}")
+    found = scores_of(strict, fitted.new)
+    named = scores_of(fitted.model, fitted.new, "--threshold", threshold)
     assert found["called_class"].to_list() == named["called_class"].to_list()
     assert found["called_class"].null_count() > 340
 
 
 def test_reasons_speak_for_the_class(fitted, tmp_path):
     """Each kind of failure has a reading of its own, which is its reason."""
-    out = tmp_path / "told.parquet"
-    run(
-        "score", fitted / "model.rareclass", fitted / "new.csv", "--explain", "1",
-        "--alerts-only", "-o", out,
-    )  # fmt: skip
-    told = pl.read_parquet(out)
+    told = scores_of(fitted.model, fitted.new, "--explain", "1", "--alerts-only")
     assert (told["class_effect_1"] > 0.0).all()
     assert (told["class_reason_1"] == told["likely_class"]).mean() > 0.8
 
@@ -297,9 +245,8 @@ def test_a_class_of_few_rows_is_named(tmp_path):
     assert "heat (3 rows)" in said
 
 
-def test_all_classes_share_a_budget(fitted, tmp_path):
-    model, out, scores = fitted / "model.rareclass", tmp_path / "m.rareclass", tmp_path / "s.csv"
-    words = ("threshold", model, "--class", "all", "--alerts", "40/400", "--out", out)
+def test_all_classes_share_a_budget(fitted, out):
+    words = ("threshold", fitted.model, "--class", "all", "--alerts", "40/400", "--out", out)
     shown = run(*words)
     assert "Called each class above a probability of:" in shown
     assert "Called any class:" in shown
@@ -315,14 +262,14 @@ def test_all_classes_share_a_budget(fitted, tmp_path):
     counts = np.array(changed.rare_class.class_counts)
     ratio = changed.decision.class_thresholds / counts**0.75
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
-    run("score", out, fitted / "new.csv", "-o", scores)
-    called = pl.read_csv(scores)["called_class"]
-    assert 20 < pl.read_csv(scores)["called_rare"].sum() < 60
+    scores = scores_of(out, fitted.new)
+    called = scores["called_class"]
+    assert 20 < scores["called_rare"].sum() < 60
     truth = machines(seed=1)["failure"]
     assert 20 < called.len() - called.null_count() < 60
     assert (called == truth).sum() > 15
-    refusal(invoke(*words[:4], "--prevalence", "0.1", "--alerts", "40/400"),
-            ErrorKind.COMBINATION)  # fmt: skip
+    refused = invoke(*words[:4], "--prevalence", "0.1", "--alerts", "40/400")
+    refusal(refused, ErrorKind.COMBINATION)
 
 
 @given(
@@ -341,6 +288,6 @@ def test_rows_called_a_class_are_those_above_the_shared_threshold(probability, n
 def test_onnx_would_call_rows_otherwise_and_is_refused(fitted, tmp_path):
     pytest.importorskip("onnx")
     out = tmp_path / "m.onnx"
-    done = invoke("export", fitted / "model.rareclass", "--out", out)
+    done = invoke("export", fitted.model, "--out", out)
     refusal(done, ErrorKind.UNSUPPORTED, "3 rare classes")
     assert not out.exists()

@@ -1,42 +1,40 @@
-"""What a model file is shown to hold."""
+"""What a model file is shown to hold, and what a verb finds as numbers for scripts."""
 
 import json
+from pathlib import Path
 
 import polars as pl
+import pytest
 
-from command_line import complaint, invoke, run
+from cli.test_hunt import FEW, data, words  # noqa: F401 (a fixture)
+from command_line import complaint, json_of, run, run_with_json
 from made_tables import purchases
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
 def test_a_model_file_is_shown_as_it_is(fitted, tmp_path):
-    model = fitted / "model.rareclass"
-    said = run("show", model, "--json", tmp_path / "m.json")
+    model = fitted.model
+    said, told = run_with_json("show", model)
     content = load_model(model)
-    told = json.loads((tmp_path / "m.json").read_text())
     assert told["bytes"] == model.stat().st_size
     assert told["estimate"] == facts_as_json(content.facts)["held_out"]
     assert [column["name"] for column in told["columns"]] == purchases().columns[:-1]
     assert told["thresholds"] == [content.threshold]
     assert told["held_out_scores"] == len(content.held_out.scores)
     assert abs(told["probabilities"]["prevalence"] - 0.1) < 0.01
-    for part in (
-        "Rare class: fraud = yes, 24 rows (10.00%)",
-        "method rankrc",
-        "Estimate by held-out rows",
-    ):
-        assert part in said
+    rare = "Rare class: fraud = yes, 24 rows (10.00%)"
+    assert all(part in said for part in (rare, "method rankrc", "Estimate by held-out rows"))
     assert f"{told['estimate']['measures']['AUC']['value']:.3f}" in said
-    assert json.loads(invoke("show", model, "--json", "-").stdout) == told
-    assert "exists already" in complaint("show", model, "--json", tmp_path / "m.json")
+    assert json_of("show", model) == told
+    assert "exists already" in complaint("show", model, "--json", fitted.new)
 
 
 def test_the_rule_of_a_threshold_is_shown(fitted, tmp_path):
     changed = tmp_path / "changed.rareclass"
-    words = ("threshold", fitted / "model.rareclass", fitted / "new.csv", "--max-fpr", 0.2)
+    words = ("threshold", fitted.model, fitted.new, "--max-fpr", 0.2)
     run(*words, "-o", changed)
-    said = " ".join(invoke("show", changed).stdout.split())
+    said = run("show", changed)
     assert "rule: false-positive rate <= 0.2, confidence 0.9" in said
 
 
@@ -52,3 +50,39 @@ def test_a_stream_is_shown_and_an_old_hunt_is_not(tmp_path):
     (tmp_path / "found" / "hunt.json").write_text("{}")
     assert "score.rareclass does not exist" in complaint("show", tmp_path / "found")
     assert "does not exist" in complaint("show", tmp_path / "nothing.rareclass")
+
+
+@pytest.mark.sampled(0)
+def test_a_hunt_gives_its_summary(data):  # noqa: F811
+    told = json_of(*words(data, "--cleared", "ok", *FEW))
+    assert told["counts"]["rare"] == {"fraud": 6}
+    assert told == json.loads((data.parent / "found" / "hunt.json").read_text())
+    inside = words(data, *FEW, "--overwrite", "--json", data.parent / "found" / "x.json")
+    assert "--json" in complaint(*inside)
+
+
+def test_a_stream_gives_its_last_report_and_may_do_so_again(tmp_path):
+    purchases(600).write_csv(tmp_path / "rows.csv")
+    words = ("stream", tmp_path / "rows.csv", "-t", "fraud", "--learner", "oam")
+    file = tmp_path / "told.json"
+    for _ in range(2):
+        result = run(*words, "--checkpoint", tmp_path / "run", "--json", file)
+        assert "told.json" in result
+        told = json.loads(file.read_text())
+        assert (told["rows"], told["rare"], told["stopped_by"]) == (600, 60, None)
+        assert 0.5 < told["measures"]["auc"] <= 1.0
+        assert Path(told["checkpoint"]).is_file()
+    assert json_of(*words, "--checkpoint", tmp_path / "other")["rows"] == 600
+    file.write_text("{}")
+    refused = complaint(*words, "--checkpoint", tmp_path / "run", "--json", file)
+    assert "no stream wrote it" in refused
+
+
+@pytest.mark.parametrize(
+    ("verb", "more"),
+    [("score", ("-o", "s.csv")), ("evaluate", ()), ("threshold", ("--max-fpr", 0.1))],
+)
+def test_numbers_stand_alone_on_standard_output(fitted, tmp_path, monkeypatch, verb, more):
+    monkeypatch.chdir(tmp_path)
+    assert json_of(verb, fitted.model, fitted.new, *more)
+    assert not Path("-").exists()

@@ -1,4 +1,4 @@
-"""``rareclass stream`` as a user meets it: good input, bad input, Ctrl-C, a second process."""
+"""``rareclass stream`` as a user meets it: good input, bad input, Ctrl-C, alerts and drift."""
 
 import io
 import json
@@ -9,15 +9,15 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
 
-from command_line import complaint, invoke, run
+from command_line import complaint, invoke, message, run, scores_of
+from faults import refusal
 from made_tables import purchases
 from rareclass.cli.stream import StreamScreen, drift_words
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.stream.checkpoint import LOCK, Counters, checkpoints_in, claimed
 from rareclass.stream.drift import WindowMeasures
 from rareclass.stream.log import read_log, read_scores
@@ -32,7 +32,7 @@ def rows(tmp_path):
     return path
 
 
-def stream(source, folder, *more: object):
+def stream(source, folder, *more):
     """Return what a stream that goes well says."""
     result = run(
         "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
@@ -41,7 +41,7 @@ def stream(source, folder, *more: object):
     return result
 
 
-def refused(source, folder, *more: object):
+def refused(source, folder, *more):
     """Return what a refused stream says."""
     target = [] if "--target" in more else ["--target", "fraud"]
     learner = [] if "--learner" in more else ["--learner", "oam"]
@@ -70,19 +70,14 @@ def test_score_and_evaluate_take_the_folder_or_a_checkpoint(rows, tmp_path):
     folder, new = tmp_path / "run", tmp_path / "new.csv"
     stream(rows, folder)
     purchases(200, seed=5).with_columns(country=pl.lit("ZZ")).write_csv(new)
-    scores = []
+    out = tmp_path / "scores.csv"
     for model in (folder, checkpoints_in(folder)[0]):
-        out = tmp_path / "scores.csv"
-        words = ("--out", out, "--id", "order", "--overwrite")
-        result = run("score", model, new, *words)
+        result = run("score", model, new, "--out", out, "--id", "order", "--overwrite")
         assert "values not seen in training: country (200, " in result
         table = pl.read_csv(out)
         assert table.columns == ["order", "score", "called_rare", "percentile"]
-        scores.append(table["score"].to_numpy())
-        evaluated = run("evaluate", model, new)
-        assert "200 rows, 20 of them rare" in evaluated
-    np.testing.assert_array_equal(scores[0], scores[1])
-    assert scores[0].std() > 0.1
+        assert table["score"].std() > 0.1
+        assert "200 rows, 20 of them rare" in run("evaluate", model, new)
 
 
 def test_scores_are_those_of_the_next_rows_of_the_stream(tmp_path):
@@ -90,13 +85,11 @@ def test_scores_are_those_of_the_next_rows_of_the_stream(tmp_path):
     first, rest, both = (tmp_path / name for name in ("first.csv", "rest.parquet", "both.csv"))
     table.head(399).write_csv(first)
     table.tail(1).write_parquet(rest)
-    table.with_columns(fraud=pl.when(pl.int_range(pl.len()) < 399).then(pl.col("fraud"))).write_csv(
-        both
-    )
+    label = pl.when(pl.int_range(pl.len()) < 399).then(pl.col("fraud"))
+    table.with_columns(fraud=label).write_csv(both)
     stream(first, tmp_path / "first")
     stream(both, tmp_path / "both")
-    run("score", tmp_path / "first", rest, "-o", tmp_path / "s.csv")
-    (score,) = pl.read_csv(tmp_path / "s.csv")["score"]
+    (score,) = scores_of(tmp_path / "first", rest)["score"]
     (streamed,) = read_scores(tmp_path / "both")["score"].to_pylist()
     # The scaler of the stream has seen the row when it scores it; that of the file has not.
     assert score == pytest.approx(streamed, rel=0.05)
@@ -104,14 +97,11 @@ def test_scores_are_those_of_the_next_rows_of_the_stream(tmp_path):
 
 def test_json_lines_are_scored_too(rows, tmp_path):
     stream(rows, tmp_path / "run")
-    table, scores = purchases(100, seed=5), []
+    table = purchases(100, seed=5)
     table.write_csv(tmp_path / "new.csv")
     table.write_ndjson(tmp_path / "new.jsonl")
-    for name in ("new.csv", "new.jsonl"):
-        out = tmp_path / "scores.csv"
-        run("score", tmp_path / "run", tmp_path / name, "-o", out, "--overwrite")
-        scores.append(pl.read_csv(out)["score"].to_list())
-    assert scores[0] == scores[1]
+    scores = [scores_of(tmp_path / "run", tmp_path / name) for name in ("new.csv", "new.jsonl")]
+    assert scores[0].equals(scores[1])
     (tmp_path / "new.jsonl").write_text('{"amount": 1}\n[2]\n')
     said = complaint("evaluate", tmp_path / "run", tmp_path / "new.jsonl")
     assert "lacks columns 'items', 'country', 'member'" in said
@@ -119,30 +109,39 @@ def test_json_lines_are_scored_too(rows, tmp_path):
 
 def test_wrong_names_are_met_with_the_nearest(rows, tmp_path):
     folder = tmp_path / "run"
-    assert "Did you mean 'fraud'?" in refused(rows, folder, "--target", "fruad")
-    assert "Did you mean 'amount'?" in refused(rows, folder, "--drop", "Amuont")
-    assert "Did you mean 'order'?" in refused(rows, folder, "--id", "ordr")
-    assert "Did you mean 'buffer_size'?" in refused(rows, folder, "--param", "bufer_size=9")
-    assert "not a whole number" in refused(rows, folder, "--param", "buffer_size=2.5")
-    assert "not of the form NAME=VALUE" in refused(rows, folder, "--param", "C")
-    assert "no parameter 'n_epochs'" in refused(rows, folder, "--param", "n_epochs=2")
-    said = refused(rows, folder, "--learner", "cbr-diagonal", "--param", "covariance=full")
-    assert "--learner cbr-diagonal sets it" in said
-    assert "must be" in refused(rows, folder, "--param", "C=-1")
-    assert "--top 100: the window has 50 rows" in refused(rows, folder, "--window", 50)
+    for words, said in (
+        (("--target", "fruad"), "Did you mean 'fraud'?"),
+        (("--drop", "Amuont"), "Did you mean 'amount'?"),
+        (("--id", "ordr"), "Did you mean 'order'?"),
+        (("--param", "bufer_size=9"), "Did you mean 'buffer_size'?"),
+        (("--param", "buffer_size=2.5"), "not a whole number"),
+        (("--param", "C"), "not of the form NAME=VALUE"),
+        (("--param", "n_epochs=2"), "no parameter 'n_epochs'"),
+        (("--learner", "cbr-diagonal", "--param", "covariance=full"), "cbr-diagonal sets it"),
+        (("--param", "C=-1"), "must be"),
+        (("--window", 50), "--top 100: the window has 50 rows"),
+    ):
+        assert said in refused(rows, folder, *words)
     assert not folder.exists()
 
 
-def test_sources_that_are_not_there_or_hold_nothing(tmp_path):
-    folder = tmp_path / "run"
-    assert "no file or folder" in refused(tmp_path / "absent.csv", folder)
-    (tmp_path / "empty.csv").touch()
-    assert "holds no text" in refused(tmp_path / "empty.csv", folder)
-    purchases().head(0).write_csv(tmp_path / "header.csv")
-    assert "header.csv has no rows" in refused(tmp_path / "header.csv", folder)
-    (tmp_path / "nothing").mkdir()
-    assert "no table in the folder" in refused(tmp_path / "nothing", folder)
-    assert not folder.exists()
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("absent.csv", None, "no file or folder"),
+        ("empty.csv", b"", "holds no text"),
+        ("header.csv", b"order,amount,fraud\n", "header.csv has no rows"),
+        ("program.csv", b"\x7fELF\0\0\r\x01,\0\n", "program.csv is not a text file"),
+        ("zero.csv", b"a,\0b\n1,2\n", "zero.csv is not a text file"),
+        ("", None, "no table in the folder"),
+    ],
+)
+def test_sources_that_are_no_tables(tmp_path, name, content, said):
+    (tmp_path / "in").mkdir()
+    if content is not None:
+        (tmp_path / "in" / name).write_bytes(content)
+    assert said in refused(tmp_path / "in" / name, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_folders_that_are_not_a_streams(rows, tmp_path):
@@ -163,9 +162,8 @@ def test_bad_rows_are_counted_kept_and_may_be_too_many(rows, tmp_path):
     rows.write_text("\n".join(lines) + "\n")
     said = stream(rows, tmp_path / "run")
     assert "Rejected: 2 rows" in said
-    rejected = [
-        json.loads(line) for line in (tmp_path / "run/rejected.jsonl").read_text().splitlines()
-    ]
+    lines = (tmp_path / "run/rejected.jsonl").read_text().splitlines()
+    rejected = [json.loads(line) for line in lines]
     assert [row["line"] for row in rejected] == [51, 52]
     assert rejected[0]["text"] == "too,short"
     assert set(rejected[0]) == {"file", "line", "reason", "text"}
@@ -174,7 +172,7 @@ def test_bad_rows_are_counted_kept_and_may_be_too_many(rows, tmp_path):
     assert checkpoints_in(tmp_path / "strict")
 
 
-def command(*words: object, **more: object):
+def command(*words, **more):
     code = "from rareclass.cli.main import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, words)],
@@ -240,13 +238,8 @@ def test_the_screen_fits(width):
         rows = 12_345_000 + 10_000 * k
         counters = Counters(rows, rows, 123_456, 0)
         screen.show(Event("batch", rows))
-        screen.show(
-            Event(
-                "report",
-                rows,
-                StreamReport(counters, 99_000, 12_345, 0, 0, 4_567, 54, measures, 123_456.0),
-            )
-        )
+        report = StreamReport(counters, 99_000, 12_345, 0, 0, 4_567, 54, measures, 123_456.0)
+        screen.show(Event("report", rows, report))
     console.print(screen)
     lines = console.export_text().splitlines()
     assert len(lines) == 1 + 10 + 1
@@ -294,24 +287,6 @@ def test_a_rare_label_that_never_comes_is_told(rows, tmp_path):
     assert "No label is" not in stream(rows, tmp_path / "right")
 
 
-def test_a_file_that_is_no_text(tmp_path):
-    path = tmp_path / "program.csv"
-    for content in (b"\x7fELF\0\0\r\x01,\0\n", b"a,\0b\n1,2\n"):
-        path.write_bytes(content)
-        assert "program.csv is not a text file" in refused(path, tmp_path / "run")
-
-
-def test_labels_without_rows(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("order,amount,fraud\na,1,0\nb,2,1\nb,,1\n,,1\n")
-    stream(path, tmp_path / "run")
-    lines = (tmp_path / "run" / "rejected.jsonl").read_text().splitlines()
-    reasons = [json.loads(line)["reason"] for line in lines]
-    assert len(reasons) == 2
-    assert "id 'b'" in reasons[0]
-    assert "id is empty" in reasons[1]
-
-
 def test_a_column_that_a_stream_did_not_learn_from_is_known_to_its_model(tmp_path):
     table = purchases(200).with_columns(when=pl.lit("2024-03-01 10:00"))
     table.write_csv(tmp_path / "t.csv")
@@ -320,3 +295,85 @@ def test_a_column_that_a_stream_did_not_learn_from_is_known_to_its_model(tmp_pat
     done = invoke("score", tmp_path / "run", tmp_path / "t.csv", "-o", tmp_path / "s.csv")
     assert done.exit_code == 0, done.output
     assert "does not know" not in done.output
+
+
+def alerting(source, folder, *more):
+    return invoke(
+        "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
+        "--id", "order", *(() if "--report-every" in more else ("--report-every", 500)), *more,
+    )  # fmt: skip
+
+
+def test_a_budget_a_day_on_the_command_line(tmp_path):
+    path, alerts = tmp_path / "rows.csv", tmp_path / "alerts.csv"
+    days = [f"2026-03-{1 + k // 200:02d}T08:00" for k in range(1000)]
+    purchases(1000).with_columns(when=pl.Series(days)).write_csv(path)
+    more = ("--alerts", alerts, "--alert-budget", "12/day", "--time", "when")
+    result = alerting(path, tmp_path / "run", *more)
+    assert result.exit_code == 0, result.output
+    table = pl.read_csv(alerts)
+    assert f"Alerts: {len(table)}, at most 12/day, in" in " ".join(result.stdout.split())
+    counts = table["time"].str.head(10).value_counts()["count"].to_list()
+    assert len(counts) == 5
+    assert 10 <= max(counts) <= 12
+    assert table["reason_1"].str.contains(r"^(amount|country) = ").mean() > 0.9
+    for changed in (
+        ("--alerts", alerts),
+        ("--alerts", alerts, "--alert-budget", "9/day", "--time", "when"),
+        (),
+    ):
+        assert "was begun with --alert" in message(alerting(path, tmp_path / "run", *changed))
+
+
+def test_options_that_contradict(tmp_path):
+    path, folder = tmp_path / "rows.csv", tmp_path / "run"
+    purchases(300).with_columns(seconds=60 * pl.int_range(pl.len())).write_csv(path)
+    alerts = tmp_path / "alerts.jsonl"
+
+    by_day = ("--alerts", alerts, "--alert-budget", "5/day")
+    together, missing = ErrorKind.COMBINATION, ErrorKind.MISSING_COLUMN
+    for more, kind, facts in (
+        (("--alert-budget", "5/100"), together, ("--alert-budget", "--alerts")),
+        (("--time", "when"), together, ("--time", "--alerts")),
+        (("--alerts", tmp_path / "alerts.txt"), ErrorKind.FILE_FORMAT, (".jsonl", ".csv")),
+        (by_day, together, ("--alert-budget 5/day", "--time")),
+        ((*by_day, "--time", "contry"), missing, ("'contry'", "'country'")),
+        ((*by_day, "--time", "seconds"), ErrorKind.SETTING, ("300", "86,400")),
+        ((*by_day, "--time", "country"), ErrorKind.CELL, ("Line 2", "'country'", "'DE'")),
+    ):
+        refusal(alerting(path, folder, *more), kind, *facts)
+    refusal(alerting(tmp_path, folder, "--alerts", alerts), together, alerts)
+    alerts.write_text("something else\n")
+    more = ("--alerts", alerts, "--alert-budget", "5/100")
+    refusal(alerting(path, folder, *more), ErrorKind.EXISTING_FILE, alerts)
+    assert alerts.read_text() == "something else\n"
+    assert not folder.exists()
+
+
+def test_drift_is_reported_and_strict_stops(tmp_path):
+    path, folder = tmp_path / "rows.csv", tmp_path / "run"
+    table = purchases(5000)
+    late = pl.int_range(pl.len()) >= 4000
+    table = table.with_columns(
+        country=pl.when(late & (pl.col("items") < 4)).then(pl.lit("ZZ")).otherwise("country"),
+        amount=pl.when(late).then(50.0).otherwise("amount"),
+    )
+    table.write_csv(path)
+    more = ("--window", 1000, "--report-every", 1000, "--strict")
+    result = alerting(path, folder, *more)
+    refusal(result, ErrorKind.REFUSED, "'country'", "%")
+    out = " ".join(result.stdout.split())
+    assert "AUC fell from" in out
+    assert "moved: " in out
+    log = read_log(folder)
+    assert log["rows"].to_pylist()[-1] == 5000
+    moved = {each["column"]: each for each in log["moved"].to_pylist()[-1]}
+    assert moved["country"]["outside"] > 0.3
+    assert moved["amount"]["stability_index"] > 0.25
+    assert "auc" in [each["measure"] for each in log["falls"].to_pylist()[-1]]
+    assert log["moved"].to_pylist()[:3] == [[]] * 3
+    assert log["falls"].to_pylist()[:3] == [[]] * 3
+    # What came so far is learned: the same command has nothing to do.
+    again = alerting(path, folder, *more)
+    assert again.exit_code == 0
+    assert "No new rows" in again.stdout

@@ -1,7 +1,6 @@
 """Tables as users have them, by the real command."""
 
 import gzip
-import json
 import subprocess
 import sys
 
@@ -9,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from command_line import QUICK, invoke, run
+from command_line import QUICK, invoke, json_of, run, scores_of
 from faults import refusal
 from made_tables import purchases
 from rareclass.errors import ErrorKind
@@ -17,7 +16,7 @@ from rareclass.errors import ErrorKind
 COMMAND = "from rareclass.cli.main import main; main()"
 
 
-def in_a_process(*words: object, code=COMMAND):
+def in_a_process(*words, code=COMMAND):
     command = [sys.executable, "-c", code, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
@@ -77,8 +76,7 @@ finally:
 
 
 @pytest.mark.sampled(0)
-def test_a_fit_opens_its_file_once(train_csv):
-    out = train_csv.parent / "m.rareclass"
+def test_a_fit_opens_its_file_once(train_csv, out):
     done = in_a_process("fit", train_csv, "-t", "fraud", *QUICK, "-o", out, code=OPENED)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "opened 1"
@@ -135,7 +133,7 @@ def test_what_is_odd_in_a_table_is_noted_once(tmp_path, table):
     ],
 )
 def test_every_verb_reads_every_format(tmp_path, fitted, kind):
-    table, wanted = purchases(), rows_scored(fitted, fitted / "train.csv", tmp_path)
+    table, wanted = purchases(), scores_of(fitted.model, fitted.train)["score"]
     path = tmp_path / f"t.{kind}"
     if kind == "csv":
         path.write_text(table.write_csv(separator=";"))
@@ -150,14 +148,13 @@ def test_every_verb_reads_every_format(tmp_path, fitted, kind):
         (path / "b" / "c").mkdir(parents=True)
         table[:100].write_csv(path / "1.csv")
         table[100:].write_csv(path / "b" / "c" / "0.csv", separator="\t")
-    assert rows_scored(fitted, path, tmp_path) == pytest.approx(wanted)
+    np.testing.assert_allclose(scores_of(fitted.model, path)["score"], wanted)
     model = tmp_path / "m.rareclass"
     done = invoke("fit", path, "-t", "fraud", *QUICK, "-o", model)
     assert done.exit_code == 0, done.output
     read = ("240 rows", "Rare class: fraud = yes, 24 rows")
     assert all(words in done.output for words in read)
-    run("evaluate", fitted / "model.rareclass", path, "--json", tmp_path / "e.json")
-    assert json.loads((tmp_path / "e.json").read_text())["n_rows"] == 240
+    assert json_of("evaluate", fitted.model, path)["n_rows"] == 240
     folder = tmp_path / "learned"
     run("stream", path, "-t", "fraud", "--checkpoint", folder)
     hunted = tmp_path / "found"
@@ -167,16 +164,10 @@ def test_every_verb_reads_every_format(tmp_path, fitted, kind):
     )  # fmt: skip
 
 
-def rows_scored(fitted, path, folder):
-    out = folder / "scores.csv"
-    run("score", fitted / "model.rareclass", path, "-o", out, "--overwrite")
-    return pl.read_csv(out)["score"].to_list()
-
-
 def test_scores_do_not_become_a_part_of_the_table(tmp_path, fitted):
     (tmp_path / "t" / "b").mkdir(parents=True)
     purchases().write_csv(tmp_path / "t" / "1.csv")
-    model, table = fitted / "model.rareclass", tmp_path / "t"
+    model, table = fitted.model, tmp_path / "t"
     for *words, out in (
         ("score", model, table, "--out", table / "b" / "s.csv"),
         ("evaluate", model, table, "--json", table / "m.json"),

@@ -1,13 +1,12 @@
 """`rareclass threshold`: another rule, without training again."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
-from command_line import invoke, run
+from command_line import invoke, run, run_with_json, scores_of
 from faults import refusal
 from made_tables import purchases
 from rareclass.decide.threshold_rule import ThresholdRule
@@ -18,35 +17,32 @@ from rareclass.model.model_file import load_model, save_model
 
 def test_by_the_rows_held_out_when_it_was_fitted(fitted, tmp_path):
     out = tmp_path / "other.rareclass"
-    numbers = tmp_path / "t.json"
-    words = ("--max-fpr", "0.05", "--out", out, "--json", numbers)
-    done = run("threshold", fitted / "model.rareclass", *words)
-    before, after = load_model(fitted / "model.rareclass"), load_model(out)
+    words = ("threshold", fitted.model, "--max-fpr", "0.05", "--out", out)
+    done, numbers = run_with_json(*words)
+    before, after = load_model(fitted.model), load_model(out)
     chosen = ThresholdRule.max_fpr(0.05).choose(*before.held_out[:3])
     assert after.threshold == chosen.threshold
     assert facts_as_json(after.facts)["rule"]["guaranteed"] is False
-    assert json.loads(numbers.read_text())["threshold"] == chosen.threshold
+    assert numbers["threshold"] == chosen.threshold
     assert "(approximate)" in done
     assert f"Called rare: {chosen.alerts:,.0f} of" in done
     new = purchases(seed=5)
     new.write_csv(tmp_path / "new.csv")
-    run("score", out, tmp_path / "new.csv", "-o", tmp_path / "s.parquet")
-    table = pl.read_parquet(tmp_path / "s.parquet")
+    table = scores_of(out, tmp_path / "new.csv")
     assert (table["called_rare"] == (table["score"] > chosen.threshold)).all()
 
 
 def test_by_a_file_with_costs_and_days(fitted, tmp_path):
     path = tmp_path / "new.csv"
-    days = pl.Series(
-        "day", np.datetime64("2026-03-01", "us") + np.arange(240) % 20 * 86_400_000_000
+    days = pl.Series("day", np.datetime64("2026-03-01", "D") + np.arange(240) % 20).cast(
+        pl.Datetime
     )
     table = purchases(seed=5).with_columns(days, at_stake=pl.col("amount") * 2)
     table.write_csv(path)
-    model = fitted / "model.rareclass"
+    model = fitted.model
     done = run("threshold", model, path, "--cost", "fp=20,fn=at_stake")
     rare = (table["fraud"] == "yes").to_numpy()
-    run("score", model, path, "-o", tmp_path / "s.parquet")
-    column = pl.read_parquet(tmp_path / "s.parquet")["score"].to_numpy()
+    column = scores_of(model, path)["score"].to_numpy()
     costs = {"at_stake": table["at_stake"].to_numpy()}
     chosen = ThresholdRule.least_cost(20.0, "at_stake").choose(rare, column, costs=costs)
     assert f"Threshold {chosen.threshold:.4g}: rows" in done
@@ -65,9 +61,7 @@ def test_days_of_a_file_are_read_as_fit_reads_them(fitted, tmp_path):
     table.write_csv(path)
     shown = []
     for name in ("day", "written"):
-        done = invoke(
-            "threshold", fitted / "model.rareclass", path, "--alerts=2/day", "--time", name
-        )
+        done = invoke("threshold", fitted.model, path, "--alerts=2/day", "--time", name)
         assert done.exit_code == 0, done.output
         kept = ("Threshold", "Precision", "Recall", "Called")  # days have other names
         shown.append([line for line in done.stdout.splitlines() if line.strip().startswith(kept)])
@@ -91,7 +85,7 @@ BY_DAY = ("--alerts=2/day", "--time=x")
 def test_a_cell_that_is_no_time_or_cost_is_named(fitted, tmp_path, cells, words, kind, row, value):
     path = tmp_path / "new.csv"
     purchases(seed=5).with_columns(pl.Series("x", cells)).write_csv(path)
-    done = invoke("threshold", fitted / "model.rareclass", path, *words)
+    done = invoke("threshold", fitted.model, path, *words)
     option = words[-1].partition("=")[0]
     error = refusal(done, kind, f"{option} x", *([f"row {row}"] if row else []))
     assert (error.column, error.row, error.value) == ("x", row, value)
@@ -106,11 +100,11 @@ def test_a_cell_that_is_no_time_or_cost_is_named(fitted, tmp_path, cells, words,
     ],
 )
 def test_what_cannot_be_is_said(fitted, words, kind, fact):
-    refusal(invoke("threshold", fitted / "model.rareclass", *words), kind, fact)
+    refusal(invoke("threshold", fitted.model, *words), kind, fact)
 
 
 def test_a_threshold_above_all_scores_has_no_precision(fitted):
-    words = ("threshold", fitted / "model.rareclass", "--threshold", "1e308")
+    words = ("threshold", fitted.model, "--threshold", "1e308")
     shown = run(*words)
     assert "Precision no row is called" in shown
     assert "nan" not in shown
@@ -119,7 +113,7 @@ def test_a_threshold_above_all_scores_has_no_precision(fitted):
 
 def test_a_model_without_held_out_rows_asks_for_a_file(fitted, tmp_path):
     old = tmp_path / "old.rareclass"
-    save_model(old, replace(load_model(fitted / "model.rareclass"), held_out=None))
+    save_model(old, replace(load_model(fitted.model), held_out=None))
     done = invoke("threshold", old, "--max-fpr", "0.1")
     refusal(done, ErrorKind.UNSUPPORTED, "held out")
 

@@ -14,12 +14,12 @@ from rareclass.model.model_file import load_model
 TRAINED, SAID = 240, "seems to hold the rows that the model was trained on"
 
 
-def is_noticed(model, table, folder):
+def is_noticed(fitted, table, folder):
     """Say whether measuring on these rows warns of training."""
     table.write_parquet(folder / "rows.parquet")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        evaluate_file(load_model(model / "model.rareclass"), folder / "rows.parquet")
+        evaluate_file(load_model(fitted.model), folder / "rows.parquet")
     kinds = [found.kind for each in caught if (found := finding_of(each.message)) is not None]
     return FindingKind.TRAINING_ROWS in kinds
 
@@ -48,5 +48,5 @@ def test_other_rows_are_not(fitted, tmp_path):
 def test_every_command_that_measures_says_so(fitted, tmp_path, words, monkeypatch):
     monkeypatch.chdir(tmp_path)
     purchases(TRAINED).write_csv("train.csv")
-    shown = run(words[0], fitted / "model.rareclass", "train.csv", *words[1:])
+    shown = run(words[0], fitted.model, "train.csv", *words[1:])
     assert SAID in " ".join(shown.split())

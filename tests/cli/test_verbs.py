@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import facts_of, learned
-from command_line import invoke, run
+from command_line import invoke, run, run_with_json, scores_of
 from made_tables import purchases
 from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings
 from rareclass.model.model_file import load_model
@@ -18,8 +18,8 @@ from rareclass.model.model_file import load_model
 @pytest.mark.sampled(0)
 def test_fit_says_what_it_understood_and_saves(fitted):
     result = invoke(
-        "fit", fitted / "train.csv", "--target", "fraud", "--method", "rankrc", "--folds", "3",
-        "--out", fitted / "auto.rareclass",
+        "fit", fitted.train, "--target", "fraud", "--method", "rankrc", "--folds", "3",
+        "--out", fitted.folder / "auto.rareclass",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     shown = result.stdout
@@ -33,18 +33,13 @@ def test_fit_says_what_it_understood_and_saves(fitted):
 
 
 def test_model_file_holds_the_record_of_the_training(fitted):
-    metadata = facts_of(fitted / "model.rareclass")
+    metadata = facts_of(fitted.model)
     assert metadata["target"] == "fraud"
     assert metadata["rare_label"] == "yes"
     assert metadata["label_counts"] == {"no": 216, "yes": 24}
     assert metadata["lam"] == 2**-4
-    assert [column["kind"] for column in metadata["columns"]] == [
-        "id-like",
-        "number",
-        "number",
-        "category",
-        "boolean",
-    ]
+    kinds = [column["kind"] for column in metadata["columns"]]
+    assert kinds == ["id-like", "number", "number", "category", "boolean"]
     assert metadata["held_out"]["n_rare"] == 6
     auc = metadata["held_out"]["measures"]["AUC"]
     assert auc["low"] <= auc["value"] <= auc["high"]
@@ -54,7 +49,7 @@ def test_model_file_holds_the_record_of_the_training(fitted):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_score_keeps_row_order_and_the_id_column(fitted, tmp_path, suffix):
     out = tmp_path / f"scores{suffix}"
-    run("score", fitted / "model.rareclass", fitted / "new.csv", "--out", out, "--id", "order")
+    run("score", fitted.model, fitted.new, "--out", out, "--id", "order")
     scores = pl.read_csv(out) if suffix == ".csv" else pl.read_parquet(out)
     assert scores.columns == ["order", "score", "probability", "called_rare", "percentile"]
     table = purchases(seed=1)
@@ -69,20 +64,14 @@ def test_scores_do_not_depend_on_format_column_order_or_extra_columns(fitted, tm
     table = purchases(seed=1)
     shuffled = table.select(reversed(table.columns)).with_columns(pl.lit("z").alias("extra"))
     shuffled.write_parquet(tmp_path / "new.parquet")
-    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
-    model = fitted / "model.rareclass"
-    invoke("score", model, fitted / "new.csv", "--out", first)
-    result = run("score", model, tmp_path / "new.parquet", "--out", second)
-    assert "extra" in result
-    np.testing.assert_allclose(
-        pl.read_csv(first)["score"], pl.read_csv(second)["score"], rtol=1e-12
-    )
+    out = tmp_path / "s.parquet"
+    assert "extra" in run("score", fitted.model, tmp_path / "new.parquet", "--out", out)
+    expected = scores_of(fitted.model, fitted.new)["score"]
+    np.testing.assert_allclose(pl.read_parquet(out)["score"], expected, rtol=1e-12)
 
 
 def test_evaluate_prints_and_writes_the_same_numbers(fitted, tmp_path):
-    out = tmp_path / "numbers.json"
-    result = run("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
-    numbers = json.loads(out.read_text())
+    result, numbers = run_with_json("evaluate", fitted.model, fitted.new)
     assert f"{numbers['measures']['AUC']['value']:.3f}" in result
     counts = numbers["at_threshold"]
     assert counts["true_rare"] + counts["missed_rare"] == 24
@@ -128,19 +117,19 @@ def test_unseen_category_and_empty_cells_are_fine_and_reported(fitted, tmp_path)
     new.write_text(
         "order,amount,items,country,member\na,51.5,2,ATLANTIS,true\nb,,3,,false\nc,99,,DE,\n"
     )
-    result = run("score", fitted / "model.rareclass", new, "--out", tmp_path / "s.csv")
+    result = run("score", fitted.model, new, "--out", tmp_path / "s.csv")
     assert "values not seen in training: country (1, " in result
     assert pl.read_csv(tmp_path / "s.csv")["score"].is_finite().all()
 
 
 def test_labels_that_training_had_not_are_told(fitted, tmp_path):
-    table, place = pl.read_csv(fitted / "new.csv"), pl.int_range(pl.len())
+    table, place = pl.read_csv(fitted.new), pl.int_range(pl.len())
     rare = np.flatnonzero(table["fraud"] == "yes").tolist()
     rest = np.flatnonzero(table["fraud"] != "yes").tolist()
     label = pl.when(place.is_in(rest[:3])).then(pl.lit("maybe")).otherwise(pl.col("fraud"))
     label = pl.when(place.is_in(rare[:2])).then(pl.lit("Yes")).otherwise(label)
     table.with_columns(fraud=label).write_csv(tmp_path / "new.csv")
-    done = invoke("evaluate", fitted / "model.rareclass", tmp_path / "new.csv")
+    done = invoke("evaluate", fitted.model, tmp_path / "new.csv")
     assert done.exit_code == 0, done.output
     notes = " ".join(done.output.split()).split("Note: ")
     assert any("maybe (3)" in note and "majority" in note for note in notes)
@@ -177,10 +166,10 @@ def test_rows_without_target_are_counted(tmp_path):
 def test_same_seed_same_scores(fitted, tmp_path):
     again = tmp_path / "again.rareclass"
     invoke(
-        "fit", fitted / "train.csv", "-t", "fraud", "--method", "rankrc", "--lam", "2^-4",
+        "fit", fitted.train, "-t", "fraud", "--method", "rankrc", "--lam", "2^-4",
         "-o", again,
     )  # fmt: skip
-    first, second = load_model(fitted / "model.rareclass"), load_model(again)
+    first, second = load_model(fitted.model), load_model(again)
     np.testing.assert_array_equal(first.estimator.dual_coef_, second.estimator.dual_coef_)
 
 
@@ -188,8 +177,7 @@ def test_demo_runs_all_of_it(tmp_path, monkeypatch):
     few = PaymentSettings(n_days=16, payments_a_day=100, n_cards=100, n_shops=20)
     monkeypatch.setattr("rareclass.fit.demo.PAYMENTS", few)
     folder = tmp_path / "demo"
-    result = run("demo", "--out", folder, "--json", tmp_path / "d.json")
-    told = json.loads((tmp_path / "d.json").read_text())
+    result, told = run_with_json("demo", "--out", folder)
     assert len(told["alerts"]) == 3
     assert told["difference"]["low"] <= told["difference"]["difference"]
     for name in FILES:
@@ -215,15 +203,10 @@ def test_decimal_commas_and_any_separator(fitted, tmp_path, separator, named):
     option = ["--separator", named] if named else []
     train = with_decimal_commas(purchases(), tmp_path / "train.csv", separator)
     new = with_decimal_commas(purchases(seed=1), tmp_path / "new.csv", separator)
-    model, plain = tmp_path / "m.rareclass", tmp_path / "plain.csv"
-    run(
-        "fit", train, "-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "-o", model, *option
-    )  # fmt: skip
-    invoke("score", fitted / "model.rareclass", fitted / "new.csv", "--out", plain)
-    run("score", model, new, "--out", tmp_path / "s.csv", *option)
-    np.testing.assert_allclose(
-        pl.read_csv(tmp_path / "s.csv")["score"], pl.read_csv(plain)["score"], rtol=1e-9
-    )
+    words, model = ("--method", "rankrc", "--lam", "2^-4", *option), tmp_path / "m.rareclass"
+    run("fit", train, "-t", "fraud", *words, "-o", model)
+    expected = scores_of(fitted.model, fitted.new)["score"]
+    np.testing.assert_allclose(scores_of(model, new, *option)["score"], expected, rtol=1e-9)
     run("evaluate", model, new, *option)
 
 
@@ -235,3 +218,19 @@ def test_keep_learns_from_what_looks_like_an_identifier(tmp_path, table):
     assert kinds["day"] == "number"
     assert kinds["order"] == "high-cardinality category"
     run("score", model, tmp_path / "t.csv", "--out", tmp_path / "s.csv")
+
+
+def test_one_row_is_one_row(fitted, tmp_path):
+    one, table = tmp_path / "one.csv", purchases()
+    table.head(1).write_csv(one)
+    shown = run("score", fitted.model, one, "--out", tmp_path / "s.csv")
+    assert shown.startswith("Scored 1 row; 0 (0.00%) are called rare")
+    table[5:6].with_columns(fraud=pl.lit(None, pl.String)).vstack(table[3:12]).write_csv(one)
+    assert "Note: 1 row has no target" in run("evaluate", fitted.model, one)
+
+
+def test_counts_are_whole_numbers(fitted, tmp_path):
+    assert '"n_rows": 60,' in json.dumps(facts_of(fitted.model)["held_out"])
+    written = invoke("evaluate", fitted.model, fitted.new, "--json", "-").stdout
+    assert '"n_rows": 240,\n' in written
+    assert '"n_rare": 24,\n' in written

@@ -173,22 +173,10 @@ def weights_by_routing(model, rows):
 
 
 WAYS = [
-    calibration,
-    stacking,
-    voting,
-    bagging,
-    fixed_threshold,
-    tuned_threshold,
-    many_outputs,
-    importances,
-    dependence,
-    curves_of_learning,
-    predicted_in_turn,
-    displays,
-    display_of_learning,
-    search,
-    weights_by_routing,
-]
+    calibration, stacking, voting, bagging, fixed_threshold, tuned_threshold, many_outputs,
+    importances, dependence, curves_of_learning, predicted_in_turn, displays, display_of_learning,
+    search, weights_by_routing,
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

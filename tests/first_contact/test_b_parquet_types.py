@@ -3,7 +3,6 @@
 import datetime as dt
 import uuid
 from decimal import Decimal
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -42,11 +41,11 @@ class Tagged(pa.ExtensionType):
         return cls(storage)
 
 
-def of(kind, *cells: Any):
+def of(kind, *cells):
     return pa.array([cells[k % len(cells)] for k in range(N)], kind)
 
 
-def extended(kind, *cells: Any):
+def extended(kind, *cells):
     return pa.ExtensionArray.from_storage(kind, of(kind.storage_type, *cells))
 
 

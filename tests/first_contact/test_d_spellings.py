@@ -12,9 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import rareclass
+from command_line import run
 from faults import refused
 from first_contact.containers import (
     FILES,
@@ -27,7 +27,6 @@ from first_contact.containers import (
     write_csv,
     write_parquet,
 )
-from rareclass.cli.app import app
 from rareclass.encoding.schema import Schema, find_schema
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
@@ -210,14 +209,12 @@ def test_numbers_with_a_unit_are_noted():
     assert FindingKind.NUMBER_FORMAT in [getattr(finding_of(w.message), "kind", "") for w in told]
 
 
-def ids_of(path, folder, *words: str):
+def ids_of(path, folder, *words):
     """Fit on a file, score it, and read the ids that the scores carry."""
     members = ("--members", "logistic regression", "--folds", "2", "--holdout", "0")
     model, out = folder / "m.rareclass", folder / "s.csv"
-    fit = ["fit", path, "-t", "y", *members, "--out", model, "--overwrite", "--drop", "id", *words]
-    for given in (fit, ["score", model, path, "--id", "id", "--out", out, "--overwrite"]):
-        result = CliRunner().invoke(app, list(map(str, given)))
-        assert result.exit_code == 0, result.output
+    run("fit", path, "-t", "y", *members, "--out", model, "--overwrite", "--drop", "id", *words)
+    run("score", model, path, "--id", "id", "--out", out, "--overwrite")
     return pl.read_csv(out, infer_schema=False)["id"].to_list()
 
 

@@ -66,9 +66,7 @@ def test_balls_go_by_rows_too():
     assert disagreements(caught)
 
 
-@given(
-    st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.5, 1.0, 7.0])), min_size=2),
-)
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.5, 1.0, 7.0])), min_size=2))
 def test_the_rare_label_has_fewest_rows_then_least_weight_then_comes_last(rows):
     y, weight = (np.array(column) for column in zip(*rows, strict=True))
     there = weight > 0.0

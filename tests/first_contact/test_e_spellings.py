@@ -1,20 +1,17 @@
 """A label is its value, however the cells write it, in every command."""
 
-import json
 import warnings
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import rareclass
+from command_line import invoke, json_of, run
 from faults import refused
 from made_tables import purchases
-from rareclass.cli.app import app
 from rareclass.encoding.target import (
     is_rare,
     label_counts,
@@ -125,13 +122,6 @@ def test_each_label_has_one_spelling_the_most_frequent(counts):
         assert {spelled[each] for each in alike} == {label}
 
 
-def run(*words):
-    """Run a command that ends well."""
-    done = CliRunner().invoke(app, list(words))
-    assert done.exit_code == 0, done.output
-    return done
-
-
 def mixed(n_rows=240, seed=0):
     """Purchases whose fraud is written in three ways."""
     table = purchases(n_rows, seed)
@@ -147,7 +137,7 @@ def test_every_command_counts_the_same_rare_rows(tmp_path, monkeypatch):
     table.write_csv("t.csv")
     n_rare = int((table["fraud"] != "no").sum())
     target = ["--target", "fraud", "--positive", "yes"]
-    fitted = run("fit", "t.csv", *target, "--method", "mibc", "--out", "m.rareclass")
+    fitted = invoke("fit", "t.csv", *target, "--method", "mibc", "--out", "m.rareclass")
     assert "'Yes'" in fitted.output
     assert rareclass.load("m.rareclass").facts.target.n_rare == n_rare
     for words in (
@@ -155,14 +145,12 @@ def test_every_command_counts_the_same_rare_rows(tmp_path, monkeypatch):
         ["report", "m.rareclass", "t.csv", "--out", "r.html"],
         ["threshold", "m.rareclass", "t.csv", "--alerts", "500/10000"],
     ):
-        assert "'Yes'" in run(*words).output
+        assert "'Yes'" in invoke(*words).output
     run("score", "m.rareclass", "t.csv", "--out", "s.csv")
     scores = pl.read_csv("s.csv").select("score")
     scores.with_columns(table["fraud"], other=pl.col("score") + 1.0).write_csv("both.csv")
-    words = ["--scores", "--score", "score", "--score", "other", *target, "--json", "c.json"]
-    run("compare", "both.csv", *words)
-    compared = json.loads(Path("c.json").read_text())
-    assert compared["n_rare"] == n_rare
-    streamed = run("stream", "t.csv", *target, "--checkpoint", "stream")
+    words = ["--scores", "--score", "score", "--score", "other", *target]
+    assert json_of("compare", "both.csv", *words)["n_rare"] == n_rare
+    streamed = invoke("stream", "t.csv", *target, "--checkpoint", "stream")
     assert "'Yes'" in streamed.output
     assert f"{n_rare} rare" in streamed.output

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from typer.testing import CliRunner
 
+from command_line import run
 from faults import refused
-from rareclass.cli.app import app
 from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import ErrorKind
 from rareclass.findings import TableWarning
@@ -96,11 +95,7 @@ def write_parquet(path, cells):
     pq.write_table(pa.table(cells), path)
 
 
-WRITERS = {
-    "csv": write_csv,
-    "jsonl": write_jsonl,
-    "parquet": write_parquet,
-}
+WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
 FOLDERS = [
     "shop=a/day=2024-01-01",
     "shop=a/day=2024-01-02",
@@ -215,13 +210,9 @@ def test_a_fit_learns_from_the_days_of_folders(tmp_path, monkeypatch):
         write_parquet(place / "0.parquet", cells)
     model, out = tmp_path / "m.rareclass", tmp_path / "s.csv"
     members = ["--members", "logistic regression", "--folds", "2"]
-    for words in (
-        ["fit", tmp_path / "t", "-t", "y", "--time", "day", "--out", model, *members],
-        ["score", model, tmp_path / "t" / "shop=b", "--id", "day", "--out", out],
-        ["stream", tmp_path / "t", "-t", "y", "--checkpoint", tmp_path / "c"],
-    ):
-        result = CliRunner().invoke(app, list(map(str, words)))
-        assert result.exit_code == 0, result.output
+    run("fit", tmp_path / "t", "-t", "y", "--time", "day", "--out", model, *members)
+    run("score", model, tmp_path / "t" / "shop=b", "--id", "day", "--out", out)
+    run("stream", tmp_path / "t", "-t", "y", "--checkpoint", tmp_path / "c")
     assert pl.read_csv(out)["day"].n_unique() == 4
 
 

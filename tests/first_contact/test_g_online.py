@@ -7,7 +7,6 @@ import pickle
 import joblib
 import numpy as np
 import pytest
-from river import checks
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
@@ -31,14 +30,6 @@ ANSWERS = ("predict", "decision_function", "score_samples", "predict_proba", "tr
 
 
 # -- River ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.sampled(0)
-def test_a_mixture_passes_the_checks_of_river_that_learn():
-    """All of them, of every learner: tests/online/test_river.py in a thorough run."""
-    for check in checks.yield_checks(as_river(SMALL)):
-        if any(name in str(check) for name in ("learn_one", "disappearing")):
-            check(as_river(SMALL).clone())
 
 
 @pytest.mark.sampled(1)

@@ -1,6 +1,5 @@
 """Thresholds that do not contradict each other, and budgets of alerts that days to come keep."""
 
-import json
 import math
 
 import numpy as np
@@ -9,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
-from typer.testing import CliRunner
 
 import rareclass
+from command_line import json_of, run
 from draws import draws, thorough
-from rareclass.cli.app import app
 from rareclass.cli.rule import RuleOptions
 from rareclass.decide import ThresholdRule
 from rareclass.decide.alert_budget import AtMostAlertsAPeriod, covered_periods
@@ -308,19 +306,13 @@ def test_evaluate_and_report_say_where_a_day_has_more(tmp_path):
         pl.DataFrame(frame).write_csv(path)
         return path
 
-    def run(*words: object):
-        done = CliRunner().invoke(app, [*map(str, words), "--json", "-"])
-        assert done.exit_code == 0, done.output
-        told = json.loads(done.stdout)
-        return told
-
     model = tmp_path / "m.rareclass"
     train = payments(600, "2026-01-01", 20)
     run("fit", train, "-t", "fraud", "--time", "when", "--alerts", "3/day",
         "--method", "mibc", "--cost", "1", "--no-baseline", "-o", model)  # fmt: skip
     quiet, busy = payments(60, "2026-02-01", 20), payments(600, "2026-03-01", 200)
     for new, n_days, most in ((quiet, 3, 8), (busy, 3, 60)):
-        told = run("evaluate", model, new)["alert_budget"]
+        told = json_of("evaluate", model, new)["alert_budget"]
         assert (told["number"], told["period"], told["time"]) == (3, "day", "when")
         assert told["n_periods"] == n_days
         assert told["most"] <= most
@@ -330,9 +322,7 @@ def test_evaluate_and_report_say_where_a_day_has_more(tmp_path):
     assert read.time_column == "when"
     budget = budget_of(content, read.time, read.scores)
     assert budget._asdict() == told
-    shown = CliRunner().invoke(app, ["evaluate", str(model), str(busy)])
-    assert "3 of 3 days exceed 3 alerts" in " ".join(shown.stdout.split())
+    assert "3 of 3 days exceed 3 alerts" in run("evaluate", model, busy)
     page = tmp_path / "r.html"
-    shown = CliRunner().invoke(app, ["report", str(model), str(busy), "-o", str(page)])
-    assert shown.exit_code == 0, shown.output
+    run("report", model, busy, "-o", page)
     assert "3 of 3 days exceed 3 alerts" in page.read_text()

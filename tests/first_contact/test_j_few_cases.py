@@ -26,13 +26,18 @@ def machines(seed=0):
     return pl.DataFrame({"load": load.round(6), "heat": heat.round(6), **noise})
 
 
-def hunt_in(folder, table, cases, cleared=0, top=None):
+def others(table):
+    """Places of the rows that are not rare."""
+    return np.setdiff1d(np.arange(len(table)), RARE)
+
+
+def hunt_in(folder, table, cases, cleared=(), top=None):
     status = np.full(len(table), "", dtype=object)
     status[cases] = "fault"
-    status[np.setdiff1d(np.arange(len(table)), RARE)[:cleared]] = "fine"
+    status[[*cleared]] = "fine"
     path = folder / "machines.parquet"
     table.with_columns(status=pl.Series(status.tolist())).write_parquet(path)
-    roles = LabelRoles(("fault",), ("fine",) if cleared else ())
+    roles = LabelRoles(("fault",), ("fine",) if len(cleared) else ())
     settings = HuntSettings(kernel="none", c1=1.0, c2=0.0, n_balls=1, folds=3, top=top)
     return hunt(HuntTable.of(read_review_table(path, "status"), roles), settings)
 
@@ -46,9 +51,10 @@ def hits(outcome, first=40):
 def test_rows_that_nobody_has_looked_at_tell_what_is_strange_about_the_cases(
     tmp_path, n_cases, cleared, least
 ):
-    outcome = hunt_in(tmp_path, machines(), [*RARE][:n_cases], cleared)
+    asked = (tmp_path, machines(), [*RARE][:n_cases], others(machines())[:cleared])
+    outcome = hunt_in(*asked)
     assert hits(outcome) >= least
-    every = hunt_in(tmp_path, machines(), [*RARE][:n_cases], cleared, ROWS).ranking
+    every = hunt_in(*asked, ROWS).ranking
     deepest = every.rows[np.argsort(-every.relative_depth)][:40]
     assert hits(outcome) > 1.5 * np.isin(deepest, RARE).sum()
 
@@ -56,30 +62,25 @@ def test_rows_that_nobody_has_looked_at_tell_what_is_strange_about_the_cases(
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("cleared", [0, 60])
 def test_the_list_holds_so_many_rows_as_were_asked_for_and_none_with_a_label(tmp_path, cleared):
-    cases = [*RARE][:5]
+    cases, fine = [*RARE][:5], others(machines())[:cleared].tolist()
     free = ROWS - 5 - cleared
     for top, n_rows in ((None, 100), (7, 7), (5_000, free)):
-        rows = hunt_in(tmp_path, machines(), cases, cleared, top).ranking.rows
+        rows = hunt_in(tmp_path, machines(), cases, fine, top).ranking.rows
         assert len(rows) == len(set(rows.tolist())) == n_rows
-        known = [*cases, *np.setdiff1d(np.arange(ROWS), RARE)[:cleared].tolist()]
-        assert not set(rows.tolist()) & set(known)
+        assert not set(rows.tolist()) & {*cases, *fine}
 
 
-def test_columns_in_another_order_give_the_same_list(tmp_path):
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("unit", [None, 1e-6, 1e6])
+def test_neither_units_nor_the_order_of_columns_matter(tmp_path, unit):
     table = machines()
     first = hunt_in(tmp_path, table, [*RARE][:4])
-    second = hunt_in(tmp_path, table.select(reversed(table.columns)), [*RARE][:4])
+    other = table.select(reversed(table.columns))
+    if unit is not None:
+        other = table.with_columns(pl.col("heat") * unit + 3.0 * unit)
+    second = hunt_in(tmp_path, other, [*RARE][:4])
     assert first.ranking.rows.tolist() == second.ranking.rows.tolist()
     np.testing.assert_allclose(first.ranking.score, second.ranking.score, rtol=1e-2, atol=1e-2)
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("unit", [1e-6, 1e6])
-def test_units_do_not_matter(tmp_path, unit):
-    first = hunt_in(tmp_path, machines(), [*RARE][:4])
-    table = machines().with_columns(pl.col("heat") * unit + 3.0 * unit)
-    second = hunt_in(tmp_path, table, [*RARE][:4])
-    assert first.ranking.rows.tolist() == second.ranking.rows.tolist()
 
 
 def labelled(y):
@@ -94,9 +95,8 @@ def test_cases_that_are_all_there_twice_change_nothing(cleared):
     X[:4] += 2.0
     y = ["a"] * 4 + ["b"] * cleared + [""] * (296 - cleared)
     once = score_unlabelled(X, labelled(y).code, 1, 0).by_value[:, 0]
-    twice = score_unlabelled(np.vstack([X[:4], X]), labelled(["a"] * 4 + y).code, 1, 0).by_value[
-        :, 0
-    ]
+    both = np.vstack([X[:4], X])
+    twice = score_unlabelled(both, labelled(["a"] * 4 + y).code, 1, 0).by_value[:, 0]
     assert np.corrcoef(once, twice)[0, 1] > 0.98
     assert np.isfinite(twice).all()
 
@@ -104,13 +104,10 @@ def test_cases_that_are_all_there_twice_change_nothing(cleared):
 def test_equal_rows_have_one_score_and_stand_in_the_order_of_the_file(tmp_path):
     table = pl.concat([machines()[:400], machines()[:400]])
     outcome = hunt_in(tmp_path, table, [0, 20, 40], top=900)
-    ranking = outcome.ranking
-    place = {row: k for k, row in enumerate(ranking.rows.tolist())}
-    for row in range(400):
-        if row in place:
-            assert place[row] == place[row + 400] - 1
+    place = {row: k for k, row in enumerate(outcome.ranking.rows.tolist())}
+    assert all(place[row] == place[row + 400] - 1 for row in range(400) if row in place)
     again = hunt_in(tmp_path, table, [0, 20, 40], top=900)
-    assert again.ranking.rows.tolist() == ranking.rows.tolist()
+    assert again.ranking.rows.tolist() == outcome.ranking.rows.tolist()
 
 
 def test_one_case_is_enough(tmp_path):
@@ -155,13 +152,6 @@ def test_labels_of_the_first_rows_lead_to_more(tmp_path):
     first = hunt_in(tmp_path, machines(), cases)
     looked_at = first.ranking.rows[:40]
     is_case = np.isin(looked_at, RARE)
-    status = np.full(ROWS, "", dtype=object)
-    status[[*cases, *looked_at[is_case]]] = "fault"
-    status[looked_at[~is_case]] = "fine"
-    path = tmp_path / "again.parquet"
-    machines().with_columns(status=pl.Series(status.tolist())).write_parquet(path)
-    table = HuntTable.of(read_review_table(path, "status"), LabelRoles(("fault",), ("fine",)))
-    settings = HuntSettings(kernel="none", c1=1.0, c2=0.0, n_balls=1, folds=3)
-    second = hunt(table, settings)
+    second = hunt_in(tmp_path, machines(), [*cases, *looked_at[is_case]], looked_at[~is_case])
     assert not set(second.ranking.rows.tolist()) & {*cases, *looked_at.tolist()}
     assert hits(second) > np.isin(first.ranking.rows[40:80], RARE).sum()

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
+from command_line import QUICK, fit_in, invoke, json_of, run
 from faults import refused
-from rareclass.cli.app import app
 from rareclass.cli.command import BAD_INPUT, MOVED_FAR
 from rareclass.errors import ErrorKind, column_hint, command_line, name_hint, nearest_name
 from rareclass.model.drift import refuse_drift
@@ -46,24 +45,13 @@ def payments(n, seed):
     )
 
 
-def run(*words: object):
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with a space and a quote in its name, a model in it, and rows of next month."""
+def month(tmp_path_factory):
+    """A model in a folder with a space and a quote in its name, and rows of next month."""
     folder = tmp_path_factory.mktemp("k") / "Ann's models"
     folder.mkdir()
-    payments(N, 0).write_csv(folder / "train.csv")
-    payments(N, 1).write_csv(folder / "new.csv")
-    found = run(
-        "fit", folder / "train.csv", "-t", "fraud", "-o", folder / "m.rareclass", "--folds", 2,
-        "--members", "logistic regression", "--drop", "day",
-    )  # fmt: skip
-    assert found.exit_code == 0, found.output
-    (folder / "fit.txt").write_text(found.output)
-    return folder
+    words = ("-t", "fraud", *QUICK, "--drop", "day")
+    return fit_in(folder, payments(N, 0), payments(N, 1), *words)
 
 
 # -- drift -----------------------------------------------------------------------------------------
@@ -109,10 +97,10 @@ UNUSED = {"a constant is another", "a constant varies", "an empty column filled"
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_column_that_moved_is_found_and_no_other(change, folder, tmp_path):
+def test_the_column_that_moved_is_found_and_no_other(change, month, tmp_path):
     changed, name = CHANGES[change]
     changed(payments(N, 1)).drop("fraud").write_parquet(tmp_path / "new.parquet")  # no labels
-    drift = monitor_file(load_model(folder / "m.rareclass"), tmp_path / "new.parquet").drift
+    drift = monitor_file(load_model(month.model), tmp_path / "new.parquet").drift
     moved = [each.name for each in drift.moved if each is not drift.scores]
     assert moved == [name]
     assert drift.compared[0].is_far
@@ -127,19 +115,19 @@ def test_the_column_that_moved_is_found_and_no_other(change, folder, tmp_path):
 @pytest.mark.parametrize(
     "change", ["4 % empty, now all", "moved within its range", "a constant varies", "absent"]
 )
-def test_monitor_and_score_say_the_same(change, folder, tmp_path):
+def test_monitor_and_score_say_the_same(change, month, tmp_path):
     changed, name = CHANGES["a column absent" if change == "absent" else change]
     new, numbers = tmp_path / "new.csv", tmp_path / "n.json"
     changed(payments(N, 1)).drop("fraud").write_csv(new)
-    found = run("monitor", folder / "m.rareclass", new, "--json", numbers, "--strict")
+    found = invoke("monitor", month.model, new, "--json", numbers, "--strict")
     assert found.exit_code == MOVED_FAR, found.output
     told = json.loads(numbers.read_text())
     assert told["is_far"]
     assert told["drift"][0]["column"] == name
     line = next(each for each in found.output.splitlines() if each.startswith(name))
     assert "absent" in line or "moved far" in line
-    scored = run("score", folder / "m.rareclass", new, "-o", tmp_path / "s.csv")
-    strict = run("score", folder / "m.rareclass", new, "-o", tmp_path / "t.csv", "--strict")
+    scored = invoke("score", month.model, new, "-o", tmp_path / "s.csv")
+    strict = invoke("score", month.model, new, "-o", tmp_path / "t.csv", "--strict")
     assert strict.exit_code == (0 if change in UNUSED else BAD_INPUT)
     if change == "absent":
         assert scored.exit_code == BAD_INPUT
@@ -148,12 +136,12 @@ def test_monitor_and_score_say_the_same(change, folder, tmp_path):
 
 
 @pytest.mark.parametrize("n_rows", [1, 20, N])
-def test_rows_like_those_of_training_have_not_moved(n_rows, folder):
-    model = load_model(folder / "m.rareclass")
+def test_rows_like_those_of_training_have_not_moved(n_rows, month):
+    model = load_model(month.model)
     for seed in range(1, 3):
-        found = monitor_file(model, folder / "new.csv") if n_rows == N else None
+        found = monitor_file(model, month.new) if n_rows == N else None
         if found is None:
-            rows = folder / f"few-{n_rows}-{seed}.csv"
+            rows = month.folder / f"few-{n_rows}-{seed}.csv"
             payments(n_rows, seed).write_csv(rows)
             found = monitor_file(model, rows)
         assert found.drift.moved == []
@@ -164,42 +152,39 @@ def test_rows_like_those_of_training_have_not_moved(n_rows, folder):
 @pytest.mark.parametrize(
     "change", ["none", "4 % empty, now all", "moved within its range", "a category vanished"]
 )
-def test_the_model_of_a_stream_knows_what_its_columns_were(change, folder, tmp_path):
-    words = ("stream", folder / "train.csv", "-t", "fraud", "--learner", "cbr", "--drop", "id")
+def test_the_model_of_a_stream_knows_what_its_columns_were(change, month, tmp_path):
+    words = ("stream", month.train, "-t", "fraud", "--learner", "cbr", "--drop", "id")
     words += ("--window", 500)
-    assert run(*words, "--drop", "day", "--checkpoint", tmp_path / "run").exit_code == 0
+    run(*words, "--drop", "day", "--checkpoint", tmp_path / "run")
     changed, name = CHANGES.get(change, (lambda table: table, None))
     changed(payments(N, 1)).drop("id", "day").write_csv(tmp_path / "new.csv")
-    found = run("monitor", tmp_path / "run", tmp_path / "new.csv", "--json", "-", "--strict")
+    found = invoke("monitor", tmp_path / "run", tmp_path / "new.csv", "--json", "-", "--strict")
     assert found.exit_code == (0 if name is None else MOVED_FAR)
     drift = json.loads(found.output)["drift"]
     moved = [each["column"] for each in drift if each["verdict"] in ("moved", "moved far")]
     assert moved == ([] if name is None else [name])
 
 
-def test_twenty_rows_that_are_all_empty_are_told(folder, tmp_path):
+def test_twenty_rows_that_are_all_empty_are_told(month, tmp_path):
     payments(20, 5).with_columns(income=pl.lit(None)).write_csv(tmp_path / "few.csv")
-    found = monitor_file(load_model(folder / "m.rareclass"), tmp_path / "few.csv")
+    found = monitor_file(load_model(month.model), tmp_path / "few.csv")
     assert [each.name for each in found.drift.moved if each.is_far] == ["income"]
 
 
-def test_files_are_read_in_blocks_and_blocks_do_not_matter(folder, monkeypatch):
-    model = load_model(folder / "m.rareclass")
-    whole = monitor_file(model, folder / "new.csv").as_plain_data()
+def test_files_are_read_in_blocks_and_blocks_do_not_matter(month, monkeypatch):
+    model = load_model(month.model)
+    whole = monitor_file(model, month.new).as_plain_data()
     monkeypatch.setattr("rareclass.model.table_scorer.batch_rows_for", lambda n: 170)
-    assert monitor_file(model, folder / "new.csv").as_plain_data() == whole
+    assert monitor_file(model, month.new).as_plain_data() == whole
 
 
-def test_monitor_refuses_what_it_cannot_read(folder, tmp_path):
+def test_monitor_refuses_what_it_cannot_read(month, tmp_path):
     (tmp_path / "none.csv").write_text("id,amount,income,country,merchant,age\n")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     for name in ("none.csv", "other.csv", "absent.csv"):
-        assert run("monitor", folder / "m.rareclass", tmp_path / name).exit_code == BAD_INPUT
-    words = ("monitor", folder / "m.rareclass", folder / "new.csv", "--json", "-")
-    found = run(*words)
-    numbers = json.loads(found.output)
-    assert (found.exit_code, numbers["n_rows"]) == (0, N)
-    assert numbers["score_drift"]["verdict"] == "steady"
+        assert invoke("monitor", month.model, tmp_path / name).exit_code == BAD_INPUT
+    numbers = json_of("monitor", month.model, month.new)
+    assert (numbers["n_rows"], numbers["score_drift"]["verdict"]) == (N, "steady")
 
 
 # -- alerts for people -----------------------------------------------------------------------------
@@ -208,12 +193,12 @@ def test_monitor_refuses_what_it_cannot_read(folder, tmp_path):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("way", [("--top", 7), ("--threshold", 2.0, "--explain", 1)])
-def test_alerts_alone_the_highest_first_with_columns_of_the_user(way, suffix, folder, tmp_path):
+def test_alerts_alone_the_highest_first_with_columns_of_the_user(way, suffix, month, tmp_path):
     read = partial(pl.read_csv, infer_schema=False) if suffix == "csv" else pl.read_parquet
     every, alerts = tmp_path / f"every.{suffix}", tmp_path / f"alerts.{suffix}"
-    words = ("score", folder / "m.rareclass", folder / "new.csv", "--id", "id", "--id", "amount")
-    assert run(*words, *way, "-o", every).exit_code == 0
-    assert run(*words, *way, "-o", alerts, "--alerts-only").exit_code == 0
+    words = ("score", month.model, month.new, "--id", "id", "--id", "amount")
+    run(*words, *way, "-o", every)
+    run(*words, *way, "-o", alerts, "--alerts-only")
     found, expected = read(alerts), read(every)
     is_called = pl.col("called_rare").cast(pl.String).is_in(["1", "true"])
     called = expected.filter(is_called).with_columns(by=pl.col("score").cast(pl.Float64))
@@ -223,11 +208,11 @@ def test_alerts_alone_the_highest_first_with_columns_of_the_user(way, suffix, fo
     assert found.equals(called)
 
 
-def test_no_alert_is_a_file_with_a_head(folder, tmp_path):
-    words = ("score", folder / "m.rareclass", folder / "new.csv", "-o", tmp_path / "s.csv")
-    assert run(*words, "--alerts-only", "--threshold", 1e9).exit_code == 0
+def test_no_alert_is_a_file_with_a_head(month, tmp_path):
+    words = ("score", month.model, month.new, "-o", tmp_path / "s.csv")
+    run(*words, "--alerts-only", "--threshold", 1e9)
     assert pl.read_csv(tmp_path / "s.csv").columns[:2] == ["row", "score"]
-    wrong = run(*words, "--overwrite", "--id", "idd")
+    wrong = invoke(*words, "--overwrite", "--id", "idd")
     assert wrong.exit_code == BAD_INPUT
     assert "'id'" in wrong.output
 
@@ -241,24 +226,24 @@ def test_alerts_a_day_are_of_whole_days():
 
 
 @pytest.mark.sampled(0)
-def test_evaluate_says_alerts_a_day(folder, tmp_path):
-    words = ("evaluate", folder / "m.rareclass", folder / "new.csv", "--time", "day")
-    assert "Alerts a day: " in run(*words).output
-    told = json.loads(run(*words, "--json", "-").output)["alerts_a_day"]
+def test_evaluate_says_alerts_a_day(month, tmp_path):
+    words = ("evaluate", month.model, month.new, "--time", "day")
+    assert "Alerts a day: " in run(*words)
+    told = json_of(*words)["alerts_a_day"]
     scores = tmp_path / "s.csv"
-    run("score", folder / "m.rareclass", folder / "new.csv", "-o", scores, "--id", "day")
+    invoke("score", month.model, month.new, "-o", scores, "--id", "day")
     a_day = pl.read_csv(scores).group_by("day").agg(pl.col("called_rare").sum())["called_rare"]
     assert told["n_days"] == N / 100
     assert told["mean"] == pytest.approx(a_day.mean())
     assert (told["least"], told["most"]) == (a_day.min(), a_day.max())
-    assert run(*words[:3], "--time", "dai").exit_code == BAD_INPUT
+    assert invoke(*words[:3], "--time", "dai").exit_code == BAD_INPUT
 
 
-def test_rows_of_a_report_have_their_ids(folder):
+def test_rows_of_a_report_have_their_ids(month):
     """The highest rows, those that were missed, and the rows nearest to these."""
-    model, ids = load_model(folder / "m.rareclass"), payments(N, 1)["id"].to_list()
+    model, ids = load_model(month.model), payments(N, 1)["id"].to_list()
     for name in ("id", None):
-        rows = read_rows(model, folder / "new.csv", ReportOptions(n_shown=5, id_column=name))
+        rows = read_rows(model, month.new, ReportOptions(n_shown=5, id_column=name))
         tables = [
             block
             for section in single_rows(model, rows, 5).sections
@@ -275,31 +260,30 @@ def test_rows_of_a_report_have_their_ids(folder):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", [(), ("--method", "mibc", "--cost", "1")])
-def test_nearest_cases_have_the_names_that_fit_was_given(method, folder, tmp_path):
+def test_nearest_cases_have_the_names_that_fit_was_given(method, month, tmp_path):
     out, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
     quick = ("--members", "logistic regression") if not method else ()
-    words = ("fit", folder / "train.csv", "-t", "fraud", "-o", out, "--id", "id", "--folds", 2)
-    assert run(*words, *quick, *method).exit_code == 0
-    found = run("score", out, folder / "new.csv", "-o", scores, "--top", 3, "--explain", 2)
-    assert found.exit_code == 0, found.output
+    words = ("fit", month.train, "-t", "fraud", "-o", out, "--id", "id", "--folds", 2)
+    run(*words, *quick, *method)
+    run("score", out, month.new, "-o", scores, "--top", 3, "--explain", 2)
     cases = pl.read_csv(scores).drop_nulls("case_1")["case_1"].to_list()
     rare = set(payments(N, 0).filter(pl.col("fraud") == 1)["id"])
     assert len(cases) == 3
     assert set(cases) <= rare
-    assert run(*words, "--overwrite", "--id", "idd").exit_code == BAD_INPUT
+    assert invoke(*words, "--overwrite", "--id", "idd").exit_code == BAD_INPUT
 
 
 # -- commands to copy, times, and names that were meant --------------------------------------------
 
 
-def test_the_next_command_can_be_typed(folder, tmp_path):
-    told = (folder / "fit.txt").read_text().replace("\\\n", " ")
+def test_the_next_command_can_be_typed(month, tmp_path):
+    told = month.printed.replace("\\\n", " ")
     line = next(each.strip() for each in told.splitlines() if each.startswith("  rareclass score"))
     words = shlex.split(line)
-    assert words[:3] == ["rareclass", "score", str(folder / "m.rareclass")]
-    words[3] = str(folder / "new.csv")
+    assert words[:3] == ["rareclass", "score", str(month.model)]
+    words[3] = str(month.new)
     words[words.index("--out") + 1] = str(tmp_path / "scores.csv")
-    assert run(*words[1:]).exit_code == 0
+    run(*words[1:])
 
 
 @pytest.mark.parametrize(
@@ -333,16 +317,14 @@ def test_numbers_that_are_no_days(column):
         check_days(time, f"--time {column}", column)
 
 
-def test_an_age_is_no_time_and_nothing_is_learned_before_that_is_said(
-    folder, tmp_path, monkeypatch
-):
+def test_an_age_is_no_time_and_nothing_is_learned_before_that_is_said(month, tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.fit.training._fit", lambda *given: 1 / 0)
     out = tmp_path / "m.rareclass"
-    words = ("fit", folder / "train.csv", "-t", "fraud", "-o", out, "--alerts", "5/day", "--time")
-    found = run(*words, "age")
+    words = ("fit", month.train, "-t", "fraud", "-o", out, "--alerts", "5/day", "--time")
+    found = invoke(*words, "age")
     assert found.exit_code == BAD_INPUT
     assert "--time age" in found.output
-    assert isinstance(run(*words, "day").exception, ZeroDivisionError)  # a time, and learned
+    assert isinstance(invoke(*words, "day").exception, ZeroDivisionError)  # a time, and learned
 
 
 @pytest.mark.parametrize(
@@ -369,10 +351,10 @@ def test_a_name_is_suggested_only_where_it_is_close(name, known, meant):
 
 
 @pytest.mark.parametrize("option", ["--drop", "--keep", "--category", "--groups", "--time"])
-def test_no_command_suggests_the_target_for_an_age(option, folder, tmp_path):
+def test_no_command_suggests_the_target_for_an_age(option, month, tmp_path):
     pl.DataFrame({"target": [0, 1] * 20, "size": range(40)}).write_csv(tmp_path / "t.csv")
     words = ("fit", tmp_path / "t.csv", "-t", "target", "-o", tmp_path / "m", option, "age")
-    found = run(*words)
+    found = invoke(*words)
     assert found.exit_code == BAD_INPUT
     assert "Did you mean" not in found.output
 

@@ -32,11 +32,11 @@ def cases(n_rows=60):
     )
 
 
-def read_hunt_table(path, roles, *ignored: str):
+def read_hunt_table(path, roles, *ignored):
     return HuntTable.of(read_review_table(path, "case", ignored=ignored), roles)
 
 
-def labels_of(values, roles, *ignored: str):
+def labels_of(values, roles, *ignored):
     text = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
     table = pl.DataFrame({"amount": [k % 7 + 0.5 for k in range(len(values))], "case": text})
     return read_hunt_table(table, roles, *ignored).labels

@@ -10,18 +10,10 @@ import pytest
 
 from draws import quick
 from faults import refused
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.findings import Finding, warn, warnings_as
-from rareclass.hunt import files as hunt_files
 from rareclass.hunt.files import check_folder, describe_in_units, typical_values, write_hunt
-from rareclass.hunt.hunting import (
-    HuntSettings,
-    can_hold_out,
-    hunt,
-    in_options,
-    of_balls,
-    words_of,
-)
+from rareclass.hunt.hunting import HuntSettings, can_hold_out, hunt, in_options, of_balls, words_of
 from rareclass.hunt.table import HuntTable
 from rareclass.hyperball.ball import sentence
 from rareclass.review.table import LabelRoles, read_review_table
@@ -241,10 +233,7 @@ def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path, suffix):
     )
     read_back = pl.read_csv if suffix == "csv" else pl.read_parquet
     found = read_back(tmp_path / "found" / f"found.{suffix}")
-    assert found.columns == [
-        *(f"review {name}" for name in LISTED),
-        *source.drop("status").columns,
-    ]
+    assert found.columns == [*(f"review {name}" for name in LISTED), *source.drop("status").columns]
     assert found["review row"].cast(pl.Int64).to_list() == (outcome.ranking.rows + 1).tolist()
     assert found["ship"].to_list() == source["ship"][outcome.ranking.rows].to_list()
     summary = json.loads((tmp_path / "found" / "hunt.json").read_text())
@@ -267,27 +256,6 @@ def test_same_seed_same_hunt(tmp_path, hunted):
     second = hunt(table, QUICK)
     np.testing.assert_array_equal(first.ranking.rows, second.ranking.rows)
     np.testing.assert_array_equal(first.ranking.relative_depth, second.ranking.relative_depth)
-
-
-def test_nothing_is_left_when_writing_fails(tmp_path, hunted, monkeypatch):
-    table, outcome = hunted
-    out = tmp_path / "found"
-    written(out, table, outcome)
-    before = (out / "hunt.json").read_text()
-
-    def full_disk(*_: object):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(hunt_files, "_draw", full_disk)
-    for target in (out, tmp_path / "new" / "found"):
-        with pytest.raises(InputError, match="No space left on device"):
-            written(target, table, outcome)
-    assert (out / "hunt.json").read_text() == before
-    assert {path.name for path in tmp_path.iterdir()} <= {"found", "new"}
-    monkeypatch.setattr(hunt_files, "_draw", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        written(out, table, outcome)
-    assert (out / "hunt.json").read_text() == before
 
 
 @pytest.mark.sampled(0)

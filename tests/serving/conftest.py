@@ -7,10 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 from starlette.testclient import TestClient
-from typer.testing import CliRunner
 
+from command_line import run
 from made_tables import purchases
-from rareclass.cli.app import app
 from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import Limits
 from rareclass.serving.service import Settings, service_of
@@ -25,8 +24,7 @@ def fit(folder: Path, *words: object, rows: pl.DataFrame | None = None, name: st
     rows.write_csv(folder / f"{name}.csv")
     model = folder / f"{name}.rareclass"
     given = ["fit", folder / f"{name}.csv", "-t", "fraud", "-o", model, "--overwrite", *words]
-    result = CliRunner().invoke(app, [str(word) for word in given])
-    assert result.exit_code == 0, result.output
+    run(*given)
     return model
 
 

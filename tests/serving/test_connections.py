@@ -7,20 +7,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.request import Request, urlopen
 
 import pytest
 import uvicorn
 
 from rareclass.serving.middleware import Limits
-from rareclass.serving.service import (
-    Address,
-    Settings,
-    listening_at,
-    server_config,
-    service_of,
-)
+from rareclass.serving.service import Address, Settings, listening_at, server_config, service_of
 from serving.conftest import ROW
 
 BODY = json.dumps([ROW]).encode()
@@ -65,7 +59,7 @@ def listen(model):
     """Start services with the given limits."""
     stack = ExitStack()
 
-    def start(idle=75.0, **limits: Any):
+    def start(idle=75.0, **limits):
         return stack.enter_context(_listening(model, idle, Limits(**limits)))
 
     with stack:

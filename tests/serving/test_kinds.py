@@ -3,11 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from command_line import QUICK
+from command_line import QUICK, run
 from made_tables import purchases
-from rareclass.cli.app import app
 from rareclass.errors import InputError
 from rareclass.opening import load
 from rareclass.serving.live_model import LiveModel, open_served
@@ -39,8 +37,7 @@ def learned(kind, folder):
     given = [folder / "rows.csv", "-t", "fraud"]
     given += ["--checkpoint", folder / kind] if kind == "stream" else ["--out", folder / kind]
     given += ["--rare", "yes"] if kind == "hunt" else []
-    result = CliRunner().invoke(app, [kind, *map(str, given)])
-    assert result.exit_code == 0, result.output
+    run(kind, *given)
     return folder / kind
 
 
@@ -81,8 +78,7 @@ def test_rows_without_named_columns_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     lines = [f"{k % 10 == 3:d} 1:{k % 7} 2:{k % 10 == 3:d}.{k % 3}" for k in range(200)]
     (tmp_path / "rows.svm").write_text("\n".join(lines) + "\n")
-    words = ["fit", tmp_path / "rows.svm", "--method", "rankrc", "--lam", 1, "-o"]
-    result = CliRunner().invoke(app, [str(word) for word in [*words, tmp_path / "m.rareclass"]])
-    assert result.exit_code == 0, result.output
+    words = ("--method", "rankrc", "--lam", 1, "-o", tmp_path / "m.rareclass")
+    run("fit", tmp_path / "rows.svm", *words)
     with pytest.raises(InputError, match="they have no named columns"):
         open_served(tmp_path / "m.rareclass")

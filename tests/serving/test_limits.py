@@ -1,6 +1,5 @@
 """How much a request may ask for, who may ask, and that nothing is left behind."""
 
-import asyncio
 import gc
 import json
 import threading
@@ -10,7 +9,7 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.serving.live_model import LiveModel
-from rareclass.serving.middleware import Limited, Limits, find_token
+from rareclass.serving.middleware import find_token
 from rareclass.serving.request_rows import RefusedError
 from serving.conftest import ROW
 
@@ -86,24 +85,6 @@ def test_an_answer_that_takes_too_long_is_given_up(serve, slow):
     assert "within 0.05 s" in answer.json()["errors"][0]["message"]
     assert time.monotonic() - began < 2
     slow.now.served.may_answer.set()
-
-
-def test_a_body_that_does_not_come_is_given_up():
-    limited = Limited(lambda *words: asyncio.sleep(0), Limits(seconds=0.02), "/score")
-    scope = {"type": "http", "path": "/score", "headers": []}
-
-    async def never() -> dict:
-        await asyncio.sleep(9)
-        return {}
-
-    async def gone() -> dict:
-        return {"type": "http.disconnect"}
-
-    for receive, status in ((never, 408), (gone, 400)):
-        with pytest.raises(RefusedError) as caught:
-            asyncio.run(limited(scope, receive, None))
-        assert caught.value.status == status
-    assert limited.n_inside == 0
 
 
 def test_a_failure_is_json_without_a_trace(serve, model, fitted):

@@ -9,12 +9,7 @@ import pytest
 from made_tables import purchases
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.model_file import load_model, save_model
-from rareclass.serving.live_model import (
-    LiveModel,
-    check_can_replace,
-    fingerprint,
-    open_served,
-)
+from rareclass.serving.live_model import LiveModel, check_can_replace, fingerprint, open_served
 from serving.conftest import ROW, fit
 
 

@@ -14,10 +14,9 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke
 from faults import refusal
-from rareclass.cli.app import app
 from rareclass.errors import ErrorKind
 from rareclass.model.model_file import load_model, save_model
 from serving.conftest import ROW, fit
@@ -163,19 +162,16 @@ def test_memory_stays_flat_over_thousands_of_requests(tmp_path, words):
 
 def test_what_cannot_be_served_is_said_on_one_line(fitted, tmp_path, monkeypatch):
     (tmp_path / "short").write_text("x")
-    taken = [str(fitted), "--host", "192.0.2.1"]
-    cases = [
-        ([str(tmp_path / "absent.rareclass")], ErrorKind.MISSING_FILE, "absent.rareclass"),
-        ([str(fitted), "--token-file", str(tmp_path / "short")], ErrorKind.SETTING, "short"),
-        ([str(fitted), "--max-body", "many"], ErrorKind.SETTING, "--max-body"),
-        (taken, ErrorKind.CONNECTION, "http://192.0.2.1:8080"),
-    ]
-    for words, kind, fact in cases:
-        result = CliRunner().invoke(app, ["serve", *words])
+    for words, kind, fact in (
+        ([tmp_path / "absent.rareclass"], ErrorKind.MISSING_FILE, "absent.rareclass"),
+        ([fitted, "--token-file", tmp_path / "short"], ErrorKind.SETTING, "short"),
+        ([fitted, "--max-body", "many"], ErrorKind.SETTING, "--max-body"),
+        ([fitted, "--host", "192.0.2.1"], ErrorKind.CONNECTION, "http://192.0.2.1:8080"),
+    ):
+        result = invoke("serve", *words)
         refusal(result, kind, fact)
     assert os.environ.get("RARECLASS_TOKEN") is None
     assert all(word in result.stdout for word in ("192.0.2.1", "RARECLASS_TOKEN", "--token-file"))
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "rareclass.serving.service")
-    result = CliRunner().invoke(app, ["serve", str(fitted)])
-    refusal(result, ErrorKind.MISSING_PACKAGE, 'pip install "rareclass[serve]"')
+    refusal(invoke("serve", fitted), ErrorKind.MISSING_PACKAGE, 'pip install "rareclass[serve]"')

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ def few_first_rows(monkeypatch):
     monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
 
 
-def with_alerts(source, alerts, learner="oam", **more: Any):
+def with_alerts(source, alerts, learner="oam", **more):
     given = {
         "every": 300, "report_every": 300, "alert_budget": AlertBudget(5, 100),
         "alerts": None if alerts is None else str(alerts),

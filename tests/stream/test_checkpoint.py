@@ -1,10 +1,5 @@
 """Checkpoints and the files beside them: whole, without pickles, two kept, damage survived."""
 
-import errno
-import os
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -32,7 +27,7 @@ from stream.messy_stream import assert_same
 ROWS = [Rejected("a.csv", line, "too short", "é" * 9) for line in (2, 5)]
 
 
-def state_of(rows=0, **changed: Any):
+def state_of(rows=0, **changed):
     window = Window(4, 2)
     window.add([0.1, -0.0, np.nextafter(1, 2)], [True, False, True])
     parts = {
@@ -142,18 +137,3 @@ def test_rows_that_the_checkpoint_does_not_know_are_cut_off(tmp_path):
     path.write_text("")
     with refused(ErrorKind.DAMAGED_FILE, says="0 bytes"):
         RejectedFile(path, mark)
-
-
-def test_a_full_disk_is_told_of_once(tmp_path, monkeypatch):
-    if not Path("/dev/full").exists():
-        pytest.skip("no disk that is always full")
-    (tmp_path / REJECTED).symlink_to("/dev/full")
-    opened = Path.open
-    monkeypatch.setattr(
-        Path, "open", lambda path, mode, **named: opened(path, mode.replace("a", "w"), **named)
-    )
-    file = RejectedFile(tmp_path / REJECTED)
-    with refused(ErrorKind.UNWRITABLE, says=os.strerror(errno.ENOSPC)):
-        file.add(ROWS)
-    assert file.count == 0
-    file.close()

@@ -1,7 +1,6 @@
 """Drift: measures of a window, their falls, columns that moved, and when the alarm rings."""
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -156,7 +155,7 @@ SCHEMA = Schema("y", {"amount": "number", "code": "number", "land": "category"})
 SIZE = 1_000
 
 
-def rows(n, seed, **changed: Any):
+def rows(n, seed, **changed):
     generator = np.random.default_rng(seed)
     amount = generator.lognormal(0, 0.5, n)
     amount[generator.random(n) < 0.05] = np.nan
@@ -299,7 +298,7 @@ def test_it_rings_when_enough_columns_begin_to_move_or_a_measure_falls():
     assert (alarm.count, alarm.last) == (4, 8)
 
 
-def resetting(source, learner="cbr", **more: Any):
+def resetting(source, learner="cbr", **more):
     given = {"hold": 100_000, "every": 450, "report_every": 150, "on_drift": "reset"}
     return options_for(source, learner, **(given | more))
 

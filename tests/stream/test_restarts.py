@@ -1,7 +1,6 @@
 """A stream that was stopped, killed or damaged goes on as if nothing had happened."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -102,27 +101,6 @@ def test_reports_before_the_last_checkpoint_stay_in_the_log(source, tmp_path, n_
         run(options, tmp_path / f"left-{n_events}", leave_after=n_events)
         run(options, tmp_path / f"left-{n_events}")
         assert_same(outcome(tmp_path / f"left-{n_events}"), outcome(tmp_path / "whole"))
-
-
-def test_killed_between_the_last_report_and_its_checkpoint(source, tmp_path, monkeypatch):
-    short = tmp_path / "short.csv"
-    short.write_text("".join(source.read_text().splitlines(keepends=True)[:251]))
-    options = options_for(short, every=125, report_every=60)
-    run(options, tmp_path / "whole")
-    honest, n_saved = loop_module.save_checkpoint, []
-
-    def killed(*given: Any):
-        n_saved.append(1)
-        if len(n_saved) == 4:
-            raise RuntimeError
-        honest(*given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop_module, "save_checkpoint", killed)
-        with pytest.raises(RuntimeError):
-            run(options, tmp_path / "killed")
-    run(options, tmp_path / "killed")
-    assert_same(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
 
 
 def test_at_its_end_nothing_is_done(source, tmp_path):
