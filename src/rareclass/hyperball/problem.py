@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rareclass.hyperball.knapsack import nearest_in_box
+from rareclass.hyperball.knapsack import project_knapsack
 from rareclass.kernels.expansion import whiten
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.landmarks import pivoted_cholesky
@@ -309,7 +309,7 @@ class BallDual:
 
     def feasible(self, multipliers: np.ndarray) -> np.ndarray:
         """Return the nearest multipliers in the box whose signed sum is 1."""
-        return nearest_in_box(multipliers, self.rows.price, self.rows.signs, 1.0)[0]
+        return project_knapsack(multipliers, self.rows.price, self.rows.signs, 1.0)[0]
 
     def first_multipliers(self) -> np.ndarray:
         """Guess multipliers for a ball around the middle: the price on the wrong side, else 0."""

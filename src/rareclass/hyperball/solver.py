@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rareclass.findings import Status
-from rareclass.hyperball.knapsack import nearest_in_box
+from rareclass.hyperball.knapsack import project_knapsack
 from rareclass.hyperball.problem import (
     BallDual,
     BallProblem,
@@ -242,7 +242,7 @@ def _stepped(
     signs, price = dual.rows.signs, dual.rows.price
     gradient, first = signs * (dual.reach(ahead) - radius), step
     for _ in range(_MOST_TRIES):
-        multipliers, mu = nearest_in_box(ahead.multipliers + step * gradient, price, signs, 1.0)
+        multipliers, mu = project_knapsack(ahead.multipliers + step * gradient, price, signs, 1.0)
         moved = dual.at(multipliers)
         longest = _longest_step(dual, ahead, moved)
         if step <= longest:
