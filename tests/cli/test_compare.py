@@ -231,7 +231,7 @@ SLOW = (
 )
 @pytest.mark.sampled(2)
 def test_every_method_learns_a_table(train_csv, name):
-    asked = leaderboard.CompareSettings("fraud", (name,), folds=2, seconds=30.0)
+    asked = leaderboard.CompareSettings("fraud", methods=(name,), folds=2, seconds=30.0)
     data = leaderboard.read_compared(open_table(train_csv), asked)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of other libraries, about their own defaults

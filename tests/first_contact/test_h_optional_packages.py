@@ -142,7 +142,7 @@ SHOWN = {
     ("fit", "members"): lambda: RareClassifier().members,
     ("fit", "confidence"): lambda: f"{_confidence(None):g}",
     ("threshold", "confidence"): lambda: f"{_confidence(None):g}",
-    ("compare", "time_budget"): lambda: str(leaderboard.CompareSettings("y", ()).seconds).lower(),
+    ("compare", "time_budget"): lambda: str(leaderboard.CompareSettings("y").seconds).lower(),
     ("hunt", "c2"): lambda: f"{c2_that_are_tried()[0]:g}",
 }
 

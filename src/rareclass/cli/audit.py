@@ -107,13 +107,8 @@ def audit(options: AuditOptions) -> None:
     )
     print_notes(console, *notes)
     console.print(f"\nSaved {file_text(out)}", soft_wrap=True)
-    written.give(
-        {"missed": _counts(found.missed), "wrong": _counts(found.wrong), "rows": frame.to_dicts()}
-    )
-
-
-def _counts(suspects: "SuspectRows") -> dict[str, float]:
-    return asdict(suspects.limit)
+    limits = {"missed": asdict(found.missed.limit), "wrong": asdict(found.wrong.limit)}
+    written.give(limits | {"rows": frame.to_dicts()})
 
 
 def _table_rows(data: "TrainingSet", id_column: str | None) -> "TableRows":

@@ -124,9 +124,9 @@ class CompareOptions:
 
         named = tuple(name.strip() for name in (self.methods or "").split(",") if name.strip())
         return CompareSettings(
-            self.target, check_methods(named), self.positive, **vars(self.columns),
-            groups=self.groups, time=self.time, folds=self.folds or 5, seconds=self.time_budget,
-            seed=self.seed, ks=tuple(map(float, self.k)),
+            self.target, self.positive, **vars(self.columns), groups=self.groups, time=self.time,
+            folds=self.folds or 5, seed=self.seed, methods=check_methods(named),
+            seconds=self.time_budget, ks=tuple(map(float, self.k)),
         )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,16 +25,15 @@ _MOST_FEATURES = 10
 _MOST_LEFT_OUT = 8
 
 
-def _read_balls(name: str, text: str) -> int | str:
-    remedy = "Give a whole number above zero, or auto."
-    value: int | str = parse_number(name, text, {"auto": "auto"}, remedy, is_whole=True)
-    return value
-
-
-def _read_filter(name: str, text: str) -> bool | float:
-    words = {"yes": True, "no": False}
-    value: bool | float = parse_number(name, text, words, "Give yes, no or a number.")
-    return value
+_read_balls = partial(
+    parse_number,
+    words={"auto": "auto"},
+    remedy="Give a whole number above zero, or auto.",
+    is_whole=True,
+)
+_read_filter = partial(
+    parse_number, words={"yes": True, "no": False}, remedy="Give yes, no or a number."
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,17 @@ from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rareclass.report.model_report import FinishedReport
     from rareclass.report.page import ReportPage
     from rareclass.report.reading import ReportOptions
     from rareclass.tables.table_file import TablePlace
 
-_OPTIONS = ("--target", "--time", "--groups", "--cost", "--rows", "--id")
+_OPTIONS = {
+    "--target": "target", "--time": "time", "--groups": "groups", "--cost": "costs",
+    "--rows": "n_shown", "--id": "id_column",
+}  # fmt: skip
 _TABLES = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
 
 
@@ -167,14 +172,10 @@ def _of_models(
 
 
 def _given(options: "ReportOptions") -> list[str]:
-    values = (
-        options.target, options.time, options.groups, options.costs, options.n_shown or None,
-        options.id_column,
-    )  # fmt: skip
-    return [name for name, value in zip(_OPTIONS, values, strict=True) if value is not None]
+    return [option for option, name in _OPTIONS.items() if vars(options)[name]]
 
 
-def _refuse(options: "ReportOptions", what: str, refused: tuple[str, ...]) -> None:
+def _refuse(options: "ReportOptions", what: str, refused: "Iterable[str]") -> None:
     for name in _given(options):
         if name in refused:
             raise cli.combination_error(f"{what} takes no {name}.", "Leave it out.")

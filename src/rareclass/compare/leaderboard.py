@@ -9,7 +9,6 @@ from rareclass.compare.methods import MethodComparison, Report, compare_methods
 from rareclass.compare.out_of_fold import MethodRun
 from rareclass.compare.peers import PeerSettings, prepared, why_not
 from rareclass.compare.score_columns import Standings
-from rareclass.encoding.target import Positive
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
@@ -27,20 +26,11 @@ ORDERED_BY = "average_precision"
 
 
 @dataclass(frozen=True)
-class CompareSettings:
-    """Methods, columns and folds of a comparison."""
+class CompareSettings(FitSettings):
+    """Columns and folds of a comparison, as of a training, and the methods."""
 
-    target: str | None
-    methods: tuple[str, ...]
-    positive: Positive = None
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    groups: str | None = None
-    time: str | None = None
-    folds: int = 5
+    methods: tuple[str, ...] = ()
     seconds: float | None = None  # a method that takes longer, all folds together, is stopped
-    seed: int = 0
     ks: tuple[float, ...] = ()  # beside the number of rare rows
 
     def plan(self) -> str:
@@ -122,19 +112,7 @@ def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> 
             ErrorKind.MEMORY,
         )
     method: Method = RankRCMethod() if isinstance(file, SvmlightFile) else AutoMethod()
-    data = read_training_set(
-        file,
-        FitSettings(
-            target=settings.target,
-            positive=settings.positive,
-            drop=settings.drop,
-            keep=settings.keep,
-            categories=settings.categories,
-            method=method,
-            groups=settings.groups,
-            time=settings.time,
-        ),
-    )
+    data = read_training_set(file, replace(settings, method=method))
     _check_folds(data, settings)
     return data
 

@@ -255,7 +255,7 @@ class NativeCategories(BaseEstimator):
         for column in self.columns:
             cells = frame[column.name]
             words = column.reads_as == "string"
-            columns += [self._as_categories(cells)] if words else _numbers_of(cells)
+            columns += [self._words_of(cells)] if words else _numbers_of(cells)
         return pd.DataFrame({f"c{k}": column for k, column in enumerate(columns)})
 
     def _values(self, cells: pl.Series) -> list[str]:
@@ -264,7 +264,7 @@ class NativeCategories(BaseEstimator):
             return [*sorted(values[: self.most_values - 1]), _RARER]
         return sorted(values)
 
-    def _as_categories(self, cells: pl.Series) -> pd.Categorical:
+    def _words_of(self, cells: pl.Series) -> Any:
         values = self.categories_[cells.name]
         if values and values[-1] == _RARER:
             known = cells.is_in(values) | cells.is_null()
@@ -276,26 +276,15 @@ class NativeCategories(BaseEstimator):
         return pd.Categorical.from_codes(codes, values)
 
 
-class Words(BaseEstimator):
+class Words(NativeCategories):
     """Encoder to a pandas table of numbers and strings; a missing string is a value of its own."""
-
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self.columns = columns
 
     def fit_transform(self, frame: pl.DataFrame, y: Any = None, weight: Any = None) -> pd.DataFrame:
         """Return the rows; nothing is learned, since the method takes new values."""
         return self.transform(frame)
 
-    def transform(self, frame: pl.DataFrame) -> pd.DataFrame:
-        """Return the rows."""
-        columns: list[Any] = []
-        for column in self.columns:
-            cells = frame[column.name]
-            if column.reads_as == "string":
-                columns.append(np.array(cells.fill_null(_MISSING).to_list(), dtype=object))
-            else:
-                columns += _numbers_of(cells)
-        return pd.DataFrame({f"c{k}": column for k, column in enumerate(columns)})
+    def _words_of(self, cells: pl.Series) -> np.ndarray:
+        return np.array(cells.fill_null(_MISSING).to_list(), dtype=object)
 
 
 def _numbers_of(cells: pl.Series) -> list[np.ndarray]:

@@ -59,12 +59,11 @@ class LoggedReport:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """Read a row of the log."""
+        measures = (row["auc"], row["average_precision"], row["precision_at_k"])
         return cls(
             row["rows"],
             row["rare"],
-            row["auc"],
-            row["average_precision"],
-            row["precision_at_k"],
+            *measures,
             tuple(ColumnShift(**each) for each in row["moved"] or ()),
             tuple(each["measure"] for each in row["falls"] or ()),
             row["time"].strftime("%Y-%m-%d %H:%M UTC"),
