@@ -66,7 +66,7 @@ def audit(options: AuditOptions) -> None:
     out, written, id_column = options.out, options.written, options.id_column
     place = options.table.place(options.given, "DATA")
     cli.check_output(out, "--out", written.overwrite, {"the file to be read": place})
-    written.check({"the file to be read": place, "--out": out}, written.overwrite)
+    written.check({"the file to be read": place, "--out": out})
     named = check_members(tuple(each.strip() for each in (options.members or "auto").split(",")))
     file = named_columns(open_table(place, options.table.separator))
     settings = FitSettings(

@@ -228,7 +228,12 @@ class JsonOption:
         "Also write the results as JSON to this file; - prints nothing but JSON.", "--json"
     )
 
-    def check(self, inputs: Mapping[str, Location], overwrite: bool) -> None:
+    @property
+    def may_replace(self) -> bool:
+        """True where files that exist may be replaced, as those of a stream by the same command."""
+        return True
+
+    def check(self, inputs: Mapping[str, Location]) -> None:
         """Raise `InputError` where the file cannot be written, or is one of those read.
 
         Where the numbers are to be printed, nothing else is from here on.
@@ -236,7 +241,7 @@ class JsonOption:
         if self.json_file == _TO_SCREEN:
             be_quiet(True)
         elif self.json_file is not None:
-            check_output(self.json_file, "--json", overwrite, inputs)
+            check_output(self.json_file, "--json", self.may_replace, inputs)
 
     def give(self, data: Any) -> None:
         """Print numbers or write them to the file; do nothing where it was not given."""
@@ -252,6 +257,11 @@ class OutputOptions(JsonOption):
     """Options on what a command writes."""
 
     overwrite: bool = overwrite_option()
+
+    @property
+    def may_replace(self) -> bool:
+        """True where ``--overwrite`` was given."""
+        return self.overwrite
 
 
 def command(verb: Callable[[Any], None]) -> Callable[..., None]:

@@ -139,7 +139,7 @@ def compare(options: CompareOptions) -> None:
     data, written = [options.table.place(each, "TRAIN") for each in options.given], options.written
     options.check(data)
     inputs, out = {f"the file {each.name}": each for each in data}, options.out
-    written.check(inputs, written.overwrite)
+    written.check(inputs)
     if options.scores:
         written.give(_compare_files(options.score_files(data)))
         return

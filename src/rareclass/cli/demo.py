@@ -51,7 +51,7 @@ def demo(options: DemoOptions) -> None:
         raise InputError(
             f"--out {out} is a file.", "Give the name of a folder.", ErrorKind.EXISTING_FILE
         )
-    written.check({"--out": out}, written.overwrite)
+    written.check({"--out": out})
     console = output()
     from rareclass.fit.demo import FILES, boosted_trees, check_not_the_users, judge, write_payments
 

@@ -79,7 +79,7 @@ def evaluate(options: EvaluateOptions) -> None:
 
     data, written = options.table.place(options.given, "DATA"), options.written
     inputs = {"the file to be read": data, "the model": options.model}
-    written.check(inputs, written.overwrite)
+    written.check(inputs)
     content, console = open_model(options.model), output()
     print_notes(console, *content.notices)
     if options.journal is not None:
@@ -201,10 +201,10 @@ def _share(share: "Interval", digits: int, width: int) -> str:
     """A share and its interval: on one line where the screen is wide."""
     if share.value != share.value:
         return "no alerts"
-    value, low, high = (f"{each:.{digits}f}" for each in share)
+    value, bounds = f"{share.value:.{digits}f}", share.bounds_text(f".{digits}f")
     if width < _NARROW:
-        return f"{value}\n{low} to {high}"
-    return f"{value}{' ' if width >= WIDE else chr(10)}({low} to {high})"
+        return f"{value}\n{bounds}"
+    return f"{value}{' ' if width >= WIDE else chr(10)}({bounds})"
 
 
 def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> None:
@@ -258,7 +258,7 @@ def monitor(options: MonitorOptions) -> None:
 
     data, written = options.table.place(options.given, "NEW"), options.written
     inputs = {"the file to be read": data, "the model": options.model}
-    written.check(inputs, written.overwrite)
+    written.check(inputs)
     content, console = open_model(options.model), output()
     print_notes(console, *content.notices)
     found = monitor_file(content, data, options.table.separator)

@@ -109,7 +109,7 @@ def fit(options: FitOptions) -> None:
     read: dict[str, Location] = {"the training file": train}
     cli.check_output(out, "--out", written.overwrite, read, may_be_inside=True)
     read["--out"] = out
-    written.check(read, written.overwrite)
+    written.check(read)
     report, scratch = options.report, options.scratch
     if report is not None:
         cli.check_output(report, "--report", written.overwrite, read)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from rareclass.cli.screen import (
-    NARROW,
     add_numbers,
+    column_type,
     file_text,
     new_table,
+    print_columns,
     print_command,
     print_estimate,
     print_leaderboard,
@@ -41,7 +42,6 @@ _MOST_NAMED, _MOST_LISTED = 8, 500
 _MOST_IN_A_LINE = 5
 # Loss from which a column is worth a name.
 _LEAST_LOSS = 0.0005
-_TYPES = {"high-cardinality category": "category, many values", "beside": "not learned from"}
 
 
 def print_data(
@@ -58,7 +58,7 @@ def print_data(
     if data.columns:
         console.print()
         if details:
-            _print_columns(console, data.columns)
+            print_columns(console, data.columns, _MOST_LISTED)
         else:
             _print_types(console, data.columns, data.n_rows)
     print_notes(console, *_data_notes(data, settings))
@@ -179,7 +179,7 @@ def _print_types(console: Console, columns: "Sequence[Column]", n_rows: int) -> 
     """Print a line for each type of column, with the first of their names; unused ones last."""
     by_type: dict[str, list[str]] = {}
     for column in sorted(columns, key=lambda column: not column.is_used):
-        kind = _TYPES.get(column.kind, column.kind) if column.is_used else "not used"
+        kind = column_type(column) if column.is_used else "not used"
         name = column.name
         if not column.is_used:
             name += f" ({column.why_dropped})"
@@ -198,25 +198,6 @@ def _print_types(console: Console, columns: "Sequence[Column]", n_rows: int) -> 
 
 def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.01 else "under 1%"
-
-
-def _print_columns(console: Console, columns: "Sequence[Column]") -> None:
-    """Print a table of what each column holds and how it is encoded."""
-    table, is_wide = new_table(), console.width >= NARROW
-    longest = 28 if is_wide else 20
-    table.add_column("Column", no_wrap=True, max_width=longest, overflow="ellipsis")
-    table.add_column("Type", overflow="fold", min_width=8)
-    if is_wide:
-        add_numbers(table, "Empty", "Distinct")
-    table.add_column("Treatment", overflow="fold")
-    for column in columns[:_MOST_LISTED]:
-        counts = [f"{column.n_missing:,}" if column.n_missing else "", f"{column.n_distinct:,}"]
-        kind = _TYPES.get(column.kind, column.kind)
-        cells = [column.name, kind, *(counts if is_wide else []), column.treatment]
-        table.add_row(*cells, style="" if column.is_used else "dim")
-    console.print(table)
-    if len(columns) > _MOST_LISTED:
-        console.print(f"and {len(columns) - _MOST_LISTED:,} more (rareclass show MODEL --json -)")
 
 
 def _estimated_on(estimate: "RankingEstimate", training: "TrainingFacts") -> str:

@@ -148,7 +148,7 @@ def hunt(options: HuntOptions) -> None:
     settings = HuntSettings(**vars(options.balls))
     check_not_inside(out, "--out", data)
     check_folder(out, written.overwrite)
-    written.check({"the file to be read": data, "--out": out}, written.overwrite)
+    written.check({"the file to be read": data, "--out": out})
     roles = LabelRoles(options.rare, options.cleared)
     said.check(journal, out)
     console = output()

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 from rareclass.cli import command as cli
 from rareclass.cli.rule import RuleOptions, rule_option
 from rareclass.cli.screen import (
     class_thresholds,
     file_text,
-    new_table,
     output,
+    print_columns,
     print_estimate,
     print_leaderboard,
     print_notes,
@@ -22,11 +20,8 @@ from rareclass.cli.screen import (
 from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rareclass.model.facts import ModelFacts, TrainingFacts
     from rareclass.model.model import Model
-    from rareclass.tables.columns import Column
 
 _MOST_COLUMNS = 40
 # How an estimate came about, by what the file says.
@@ -93,7 +88,7 @@ def threshold(options: ThresholdOptions) -> None:
         read = {} if data is None else {"the file to be read": data}
         cli.check_output(out, "--out", written.overwrite, read, may_be_inside=True)
     inputs = {"the model": options.model} | ({"DATA": data} if data else {})
-    written.check(inputs, written.overwrite)
+    written.check(inputs)
     console = output()
     content = _of_fit(options.model)
     print_notes(console, *content.notices)
@@ -172,7 +167,7 @@ def show(options: ShowOptions) -> None:
     from rareclass.opening import describe, open_model
 
     written = options.written
-    written.check({"the model": options.model}, written.overwrite)
+    written.check({"the model": options.model})
     content, console = open_model(options.model), output()
     told, facts = describe(options.model, content), content.facts
     training, method = facts.training, facts.method
@@ -184,7 +179,7 @@ def show(options: ShowOptions) -> None:
         console.print(line)
     if facts.columns:
         console.print()
-        _print_columns(console, facts.columns)
+        print_columns(console, facts.columns, _MOST_COLUMNS)
     estimate = None if training is None else training.held_out
     if estimate is not None and training is not None:
         by = training.estimated_by or "held-out rows"
@@ -232,18 +227,6 @@ def _training(training: "TrainingFacts", told: dict[str, Any]) -> list[str]:
         how = "with weights" if training.copies_count else "each counts once"
         lines.append(f"{counted(training.n_copies_collapsed, 'duplicate row')} merged ({how})")
     return lines
-
-
-def _print_columns(console: Console, columns: "Sequence[Column]") -> None:
-    table = new_table()
-    table.add_column("Column", max_width=24, overflow="ellipsis", no_wrap=True)
-    table.add_column("Type", overflow="fold", min_width=8)
-    table.add_column("Treatment", overflow="fold")
-    for column in columns[:_MOST_COLUMNS]:
-        table.add_row(column.name, column.kind, column.treatment)
-    console.print(table)
-    if len(columns) > _MOST_COLUMNS:
-        console.print(f"and {len(columns) - _MOST_COLUMNS} more (--json FILE has all)")
 
 
 def _decision(content: "Model", told: dict[str, Any]) -> list[str]:

@@ -83,7 +83,7 @@ def report(asked: PageOptions) -> None:
     )
     inputs = {"the model": model} | ({"DATA": data} if data else {})
     cli.check_output(out, "--out", asked.written.overwrite, inputs)
-    asked.written.check(inputs, asked.written.overwrite)
+    asked.written.check(inputs)
     others = asked.compare
     if journal is not None:
         _refuse(options, "--journal", ("--target", "--time", "--groups"))

@@ -68,7 +68,7 @@ def score(options: ScoreOptions) -> None:
         options.strict,
         options.alerts_only,
     )
-    written.check({"the file to be scored": data, "the model": options.model}, written.overwrite)
+    written.check({"the file to be scored": data, "the model": options.model})
     check_score_path(out, data)
     cli.check_output(
         out, "--out", written.overwrite, {"the model": options.model}, may_be_inside=True

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from rareclass.metrics import CheckedMeasures, Interval
     from rareclass.model.drift import Drift, InputSummary
     from rareclass.model.facts import ClassEstimate, LeaderboardRow, RankingEstimate
+    from rareclass.tables.columns import Column
 
 NARROW, WIDE = 72, 100
 _MOST_NAMED = 5
 # Difference of two shares of rare rows that is rounding.
 _SAME_SHARE = 1e-9
+_TYPES = {"high-cardinality category": "category, many values", "beside": "not learned from"}
 _is_quiet = False
 
 
@@ -161,6 +163,29 @@ def class_thresholds(thresholds: dict[str, float]) -> str:
     return f"Called each class above a probability of: {named}"
 
 
+def column_type(column: "Column") -> str:
+    """Return the type of a column in the words of a reader."""
+    return _TYPES.get(column.kind, column.kind)
+
+
+def print_columns(console: Console, columns: "Sequence[Column]", most: int) -> None:
+    """Print a table of what each column holds and how it is encoded."""
+    table, is_wide = new_table(), console.width >= NARROW
+    longest = 28 if is_wide else 20
+    table.add_column("Column", no_wrap=True, max_width=longest, overflow="ellipsis")
+    table.add_column("Type", overflow="fold", min_width=8)
+    if is_wide:
+        add_numbers(table, "Empty", "Distinct")
+    table.add_column("Treatment", overflow="fold")
+    for column in columns[:most]:
+        counts = [f"{each:,}" if each else "" for each in (column.n_missing, column.n_distinct)]
+        cells = [column.name, column_type(column), *(counts if is_wide else []), column.treatment]
+        table.add_row(*cells, style="" if column.is_used else "dim")
+    console.print(table)
+    if len(columns) > most:
+        console.print(f"and {len(columns) - most:,} more (rareclass show MODEL --json -)")
+
+
 def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
     """Print measures with their intervals."""
     print_measures(console, "Measure", ((*each, 3) for each in estimate.measures.items()))
@@ -183,8 +208,8 @@ def print_measures(
         if each is None:
             table.add_row(name, "unknown", "")
             continue
-        value, low, high = (f"{bound:,.{digits}f}" for bound in each)
-        table.add_row(name, value, "exact" if each.low == each.high else f"{low} to {high}")
+        bounds = "exact" if each.low == each.high else each.bounds_text(f",.{digits}f")
+        table.add_row(name, f"{each.value:,.{digits}f}", bounds)
     console.print(table)
 
 
@@ -235,9 +260,7 @@ def print_leaderboard(
     for name in sorted(members, key=lambda name: -weights[name]):
         own, weight = members[name], weights[name]
         best = own[0]  # settings are in order of merit
-        low, high = (
-            _measure(each) for each in (best.average_precision_low, best.average_precision_high)
-        )
+        low, high = map(_measure, (best.average_precision_low, best.average_precision_high))
         used = [row.setting for row in own if row.weight] or [best.setting]
         cells = [
             name,

@@ -167,7 +167,7 @@ def stream(options: StreamCommandOptions) -> None:
         on_drift=drift,
     )
     read = {} if source == "-" else {"SOURCE": path_of(source)}
-    written.check(read, overwrite=True)  # one of a stream is replaced by the same command
+    written.check(read)
     if written.json_file is not None and written.json_file.is_file():
         _check_ours(written.json_file)
     stopped_by = _learn(output(), settings, checkpoint, written)

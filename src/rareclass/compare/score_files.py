@@ -231,9 +231,7 @@ def _ids(table: ScoreTable, name: str) -> pl.Series:
     if not table.has(name):
         raise missing_column(f"--id: {table.path} has", name, table.frame.columns)
     ids = labels_as_text(table.frame[name])
-    if ids.null_count():
-        row = int(ids.is_null().arg_max() or 0) + 1
-        raise _empty_cell(table, name, row)
+    _check_full(table, name, ids)
     twice = ids.is_duplicated()
     if twice.any():
         row = int(twice.arg_max() or 0)
@@ -304,11 +302,8 @@ def _values(labels: pl.Series) -> pl.Series:
 def _beside(tables: Sequence[ScoreTable], name: str, option: str = "--groups") -> pl.Series:
     for table in tables:
         if table.has(name):
-            column = table.frame[name]
-            if column.null_count():
-                row = int(column.is_null().arg_max() or 0) + 1
-                raise _empty_cell(table, name, row)
-            return column
+            _check_full(table, name, table.frame[name])
+            return table.frame[name]
     known = sorted({column for table in tables for column in table.frame.columns})
     raise missing_column(f"{option}: there is", name, known)
 
@@ -384,8 +379,10 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
     return values
 
 
-def _empty_cell(table: ScoreTable, name: str, row: int) -> InputError:
-    return bad_cell(f"{table.path} has no {name} at row {row}.", "Fill it in.", name, row)
+def _check_full(table: ScoreTable, name: str, cells: pl.Series) -> None:
+    if cells.null_count():
+        row = int(cells.is_null().arg_max() or 0) + 1
+        raise bad_cell(f"{table.path} has no {name} at row {row}.", "Fill it in.", name, row)
 
 
 def _name(

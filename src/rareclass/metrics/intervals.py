@@ -20,17 +20,17 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def text(self) -> str:
-        """Format a measure between 0 and 1 with its bounds.
+    def text(self, digits: str = ".3f") -> str:
+        """Format a measure with its bounds.
 
-        >>> Interval(0.93, 0.893, 0.955).text()
-        '0.930 (0.893 to 0.955)'
+        >>> Interval(0.93, 0.893, 0.955).text(), Interval(0.1, -0.12, 0.3).text("+.1f")
+        ('0.930 (0.893 to 0.955)', '+0.1 (-0.1 to +0.3)')
         """
-        return f"{self.value:.3f} ({self.bounds_text()})"
+        return f"{self.value:{digits}} ({self.bounds_text(digits)})"
 
-    def bounds_text(self) -> str:
-        """Format the bounds of a measure between 0 and 1."""
-        return f"{self.low:.3f} to {self.high:.3f}"
+    def bounds_text(self, digits: str = ".3f") -> str:
+        """Format the bounds of a measure."""
+        return f"{self.low:{digits}} to {self.high:{digits}}"
 
 
 class ShareEstimate(NamedTuple):

@@ -29,6 +29,7 @@ from rareclass.report.page import (
     ReportPage,
     Section,
     amount,
+    amount_bounds,
     amount_with_bounds,
     figure_of,
     percent,
@@ -186,13 +187,12 @@ def _page(judged: JudgedModel, sections: Sequence[Section], subtitle: str) -> Re
         )
     if budget is not None and budget.n_above:
         found = f"{found} {budget.sentence()}"
-    alert_bounds = f"{amount(alerts.low)} to {amount(alerts.high)}"
     figures = (
         KeyFigure("Rare rows found (recall)", percent(recall.value), percent_bounds(recall)),
         KeyFigure(
             "Alerts that are rare (precision)", percent(precision.value), percent_bounds(precision)
         ),
-        KeyFigure(unit.capitalize(), amount(alerts.value), alert_bounds),
+        KeyFigure(unit.capitalize(), amount(alerts.value), amount_bounds(alerts)),
         figure_of("Average precision", area),
         figure_of("AUC", judged.auc),
     )

@@ -271,7 +271,12 @@ def amount_with_bounds(interval: Interval) -> str:
     >>> amount_with_bounds(Interval(12.0, 9.5, 140.0))
     '12 (9.5 to 140)'
     """
-    return f"{amount(interval.value)} ({amount(interval.low)} to {amount(interval.high)})"
+    return f"{amount(interval.value)} ({amount_bounds(interval)})"
+
+
+def amount_bounds(interval: Interval) -> str:
+    """Format the bounds of a quantity."""
+    return f"{amount(interval.low)} to {amount(interval.high)}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from rareclass.report.page import (
     Plots,
     Section,
     amount,
+    amount_bounds,
     amount_with_bounds,
     percent,
     percent_bounds,
@@ -207,19 +208,15 @@ def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
         bounds = "no alerts" if math.isnan(share.value) else percent_bounds(share)
         bar = (round(100 * share.low, 2), round(100 * (share.high - share.low), 2))
         measures.append(ShownMeasure(key, label, percent(share.value), bounds, bar))
-    value, low, high = table.alerts_at(place)
-    bounds = f"{amount(low)} to {amount(high)}"
+    alerts = table.alerts_at(place)
+    bounds = amount_bounds(alerts)
     if table.busiest is not None:
         bounds += f"; at most {whole(float(table.busiest[place]))} on one day"
     label = table.alert_unit.capitalize()
-    measures.append(ShownMeasure("alerts", label, amount(value), bounds))
+    measures.append(ShownMeasure("alerts", label, amount(alerts.value), bounds))
     if table.cost is not None:
-        value, low, high = table.cost.at(place)
-        label, bounds = (
-            f"Cost on these rows ({table.cost.words})",
-            f"{amount(low)} to {amount(high)}",
-        )
-        measures.append(ShownMeasure("cost", label, amount(value), bounds))
+        cost, label = table.cost.at(place), f"Cost on these rows ({table.cost.words})"
+        measures.append(ShownMeasure("cost", label, amount(cost.value), amount_bounds(cost)))
     return tuple(measures)
 
 
