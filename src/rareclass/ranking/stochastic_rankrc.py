@@ -58,17 +58,15 @@ class StochasticRankRC(RankScorer, KernelModel):
 
     Parameters
     ----------
-    kernel, width, lam, eps, pos_label : as in `RankRC`
+    kernel, width, lam, eps, loss_params, memory, n_jobs, pos_label, verbose : as in `RankRC`
         In a stream ``width="mean"`` is taken from the rows up to the call after which both classes
-        were seen: let there be some hundreds, or give a width.
+        were seen: let there be some hundreds, or give a width. `verbose` is for `fit`.
     landmarks : as in `RankRC`, default="rare"
         Which rows carry the model. In a stream rows are picked from the first mini-batch; with
         "rare" and ("rare", k) rare rows that come later become landmarks, too, while there are
         fewer than k.
     loss : {"smoothed_hinge", "squared_hinge"}, SmoothedHinge or SquaredHinge
         Loss of the score difference of a pair.
-    loss_params : dict or None, default=None
-        Further parameters of a loss given by name.
     batch_size : int or "auto", default="auto"
         Rows of a mini-batch. More rows take fewer, less noisy steps. In `fit` a mini-batch is runs
         of 1,024 rows from all over the table: "auto" takes a sixteenth of the majority, 4,096 at
@@ -80,23 +78,14 @@ class StochasticRankRC(RankScorer, KernelModel):
         so errs on the safe side. Smaller takes more passes.
     max_iter : int, default=20
         Most passes of `fit`.
-    memory : str or int, default="2GiB"
-        As in `RankRC`.
-    n_jobs : int or None, default=None
-        Threads. None and -1 mean all cores.
     random_state : int, RandomState or None
         For the order of mini-batches, the pairs whose curvature is looked at, and landmarks.
-    verbose : bool or "auto", default="auto"
-        Progress of `fit` on standard error; "auto" when that is a terminal.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-    pos_label_ : label
-        The rare class.
-    landmarks_, dual_coef_, whitener_, width_ : as in `RankRC`
-    n_landmarks_, n_rare_ : int
-        Landmarks, and rare rows held.
+    classes_, pos_label_, landmarks_, n_landmarks_, dual_coef_, whitener_, width_ : as in `RankRC`
+    n_rare_ : int
+        Rare rows held.
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy between the rare rows and
         a uniform sample of up to 8,192 majority rows seen.
@@ -111,8 +100,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         stream.
     state_ : MiniBatchState
         Everything that moves; enough to go on from.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    n_features_in_, feature_names_in_ : as in `RankRC`
 
     Raises
     ------
@@ -174,12 +162,8 @@ class StochasticRankRC(RankScorer, KernelModel):
 
         Parameters
         ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-            Numbers, all finite; standardise them first.
-        y : array-like of shape (n_rows,)
-            Two labels of any type. The one with fewer rows is rare, unless ``pos_label`` says.
-        sample_weight : array-like of shape (n_rows,) or None
-            Weights at or above 0: k counts a row k times in the objective, 0 leaves it out.
+        X, y, sample_weight
+            As in `RankRC.fit`.
 
         Returns
         -------
