@@ -186,13 +186,18 @@ class TreeSum:
         """Return f of every row, of shape (n_rows,); the same for any number of threads."""
         if not X.shape[0]:
             return np.empty(0)
-        if len(self.feature) and self.feature.max() >= X.shape[1]:
+        if X.shape[1] < self._n_features:
             raise ValueError(f"rows have {X.shape[1]} features, the trees look at more.")
         if X.shape[0] <= _FEW_ROWS:
             return self._walked(_dense(X))
         source = RowSource(X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X))
         rows = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs, blocks_a_thread=1)
         return rows.map(self._scores_of if self._is_prepared(X.shape[0]) else self._walked_block)
+
+    @cached_property
+    def _n_features(self) -> int:
+        """Number of features that rows have at least."""
+        return int(self.feature.max(initial=-1)) + 1
 
     def _is_prepared(self, n_rows: int) -> bool:
         """Return whether rows are scored by the prepared trees; else count them as walked.
