@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from draws import draws
 from faults import refused
 from made_models import made_model
-from rareclass import RankRC
-from rareclass.encoding.encoders import SparseEncoder, TableEncoder
+from rareclass import RankRC, RareClassifier
+from rareclass.encoding import encoders
+from rareclass.encoding.encoders import SparseEncoder, TableEncoder, TypedColumns
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model import table_scorer as scored
 from rareclass.model.decisions import RareDecision
@@ -21,7 +22,7 @@ from rareclass.model.facts import RareClassFacts
 from rareclass.model.score_file import Part, ScoreWriter, _Best
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import open_table
+from rareclass.tables.table_file import open_rows, open_table
 
 
 def decision():
@@ -151,3 +152,26 @@ def test_sparse_rows_are_counted_and_numbered(tmp_path, monkeypatch):
     path.write_text("".join(f"1 1:{k} 2:1\n" for k in (0, 1, 0, 1, 1, 0, 2)))
     with refused(ErrorKind.NOT_FINITE, row=7):
         list(model.score_batches(SvmlightFile(path), [], InputSummary()))
+
+
+@pytest.mark.parametrize("kind", [TableEncoder, TypedColumns])
+def test_a_row_is_read_into_a_table_once(kind, monkeypatch):
+    words = pl.Series("word", np.where(X[:, 0] > 0, "u", "v"))
+    frame = pl.DataFrame({"a": X[:, 0], "word": words})
+    columns = [Column("a", "number", "", "number"), Column("word", "category", "", "string")]
+    encoder = TableEncoder(columns)
+    estimator = RankRC(lam=1.0).fit(encoder.fit_transform(frame, Y), Y)
+    if kind is TypedColumns:
+        members = ["logistic regression"]
+        estimator = RareClassifier(members=members, cv=2, n_jobs=1).fit(frame, Y)
+        encoder = TypedColumns(columns, estimator.statistics_)
+    read = []
+    whole = encoders.typed_table
+    monkeypatch.setattr(
+        encoders, "typed_table", lambda rows, of: read.append(type(rows)) or whole(rows, of)
+    )
+    summary = InputSummary()
+    new = open_rows(frame.with_columns(pl.col("a") + 100, word=pl.lit("new")))
+    [batch] = made_model(encoder, estimator).score_batches(new, (), summary)
+    assert read.count(pl.DataFrame) == 1
+    assert (len(batch.scores), summary.unseen_values["word"], summary.outside["a"]) == (80, 80, 80)

@@ -10,8 +10,6 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -54,19 +52,6 @@ def in_brief(error: Exception) -> str:
     """Return the first line of an error's message, with the error's type where it says little."""
     said = str(error).strip().split("\n")[0][:200].rstrip(".")
     return said if isinstance(error, ValueError) and said else f"{type(error).__name__} {said}"
-
-
-@contextmanager
-def naming_file(path: Path | None) -> Iterator[None]:
-    """Re-raise errors from inside a loaded model with its file's name; None for no file."""
-    try:
-        yield
-    except (InputError, MemoryError, OSError):
-        raise
-    except Exception as error:  # parts that do not fit can fail in any way
-        if path is None:
-            raise
-        raise damaged(path, f"it cannot score: {in_brief(error)}") from error
 
 
 def write_archive(path: Path, stored: Stored, compress: bool = False) -> None:

@@ -13,16 +13,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.calibration.calibration import (
-    LevelCalibration,
-)
+from rareclass.decide.calibration.calibration import LevelCalibration
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import (
-    RareClassFacts,
-)
+from rareclass.model.facts import RareClassFacts
 from rareclass.model.table_scorer import Scores, TableScorer
 from rareclass.tables.table_file import open_rows
 
@@ -169,9 +165,7 @@ class Model(TableScorer):
         InputError
             When a column is missing, or a cell cannot be read: it names column, row and value.
         """
-        rows = open_rows(table, separator)
-        batches = self.score_batches(rows, (), InputSummary(counts_cells=False))
-        return np.concatenate([np.empty(0), *(batch.scores for batch in batches)])
+        return self._scores_and_classes(table, separator)[0]
 
     def predict(self, table: Any, separator: str | None = None) -> NDArray[Any]:
         """Return the class of each row by `thresholds`, as one of `classes`.
@@ -210,13 +204,14 @@ class Model(TableScorer):
     def _scores_and_classes(
         self, table: Any, separator: str | None
     ) -> tuple[Scores, NDArray[np.float64]]:
-        """Return `score_and_classes` of a table or file, where several classes are rare."""
+        """Return `score_and_classes` of a table or file; no columns where one class is rare."""
         rows = open_rows(table, separator)
-        found = list(self.score_batches(rows, (), InputSummary(counts_cells=False)))
-        none = np.empty((0, len(self.rare_classes)))
-        classes = [each.classes for each in found if each.classes is not None]
-        scores = np.concatenate([np.empty(0), *(each.scores for each in found)])
-        return scores, np.concatenate([none, *classes])
+        scores, classes = [np.empty(0)], [np.empty((0, len(self.rare_classes)))]
+        for batch in self.score_batches(rows, (), InputSummary(counts_cells=False)):
+            scores.append(batch.scores)
+            if batch.classes is not None:
+                classes.append(batch.classes)
+        return np.concatenate(scores), np.concatenate(classes)
 
     def predict_proba(self, table: Any, separator: str | None = None) -> Scores:
         """Return the probability of each of `classes`, at the stated share of rare rows.

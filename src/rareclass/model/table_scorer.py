@@ -16,7 +16,7 @@ from rareclass.encoding.table_statistics import ExampleCells, TableStatistics, U
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import track
-from rareclass.model.archive import naming_file
+from rareclass.model.archive import damaged, in_brief
 from rareclass.model.columns import ColumnTracker, TrainedColumn, check_columns, trained_columns
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import (
@@ -239,11 +239,9 @@ class TableScorer:
                 summary.n_rows += typed.shape[0]
                 with self.naming_file():
                     read = self.encoder.read(typed)
-                X = self.encode(read, n_before)
-                if summary.counts_cells:
-                    with self.naming_file():
+                    if summary.counts_cells:
                         self.count_unlike(typed, read, summary)
-                scores, classes = self.score_and_classes(X, n_before)
+                scores, classes = self.score_and_classes(self.encode(read, n_before), n_before)
                 if summary.columns is not None:
                     summary.columns.add_unused(batch)
                     summary.columns.add_scores(scores)
@@ -294,5 +292,11 @@ class TableScorer:
         Parts of a file that each look sound may still be of different models. A model that was
         just fitted has no file: its errors are left as they are.
         """
-        with naming_file(self.file):
+        try:
             yield
+        except (InputError, MemoryError, OSError):
+            raise
+        except Exception as error:  # parts that do not fit can fail in any way
+            if self.file is None:
+                raise
+            raise damaged(self.file, f"it cannot score: {in_brief(error)}") from error
