@@ -148,7 +148,7 @@ class Ranker:
             self.model.start(len(block.columns), [False, True])
         n = len(block.fraud)
         start = time.perf_counter()
-        batch = Batch(block.columns, np.arange(n), "", [], n, {})
+        batch = Batch(pl.DataFrame(block.columns), np.arange(n), "", [], n, {})
         X = self.encoder.encode(batch).X
         if X.shape[1] > self.model.n_features_in_:
             self.model.add_features(X.shape[1] - self.model.n_features_in_)

@@ -35,8 +35,6 @@ from rareclass.findings import TableWarning
 from rareclass.tables.cells import (
     canonical_words,
     is_empty,
-    number_of,
-    numbers_in,
     without_empty_marks,
     word_of,
 )
@@ -173,10 +171,8 @@ def by_stream(path: Path) -> Read:
     good, rejected = schema.check(batch)
     assert not rejected
     kind = {"category": "words", "time": "date"}.get(schema.kinds["x"], "number")
-    cells = good.columns["x"]
-    if kind == "number":
-        return Read(kind, [None if cell != cell else cell for cell in cells.tolist()])
-    return Read(kind, cells.tolist() if kind == "words" else None)
+    cells = good.frame["x"]
+    return Read(kind, None if kind == "date" else cells.to_list())
 
 
 def by_classifier(cells: Any) -> Read:
@@ -395,12 +391,6 @@ def test_a_column_and_a_cell_are_read_by_the_same_rules(cells: list[str]) -> Non
     text = pl.Series(cells, dtype=pl.String)
     plain = without_empty_marks(text)
     assert plain.is_null().to_list() == [is_empty(cell) for cell in cells]
-    numbers = numbers_in(plain)
-    wrong = (numbers.is_null() & plain.is_not_null()).to_list()
-    alone = [number_of(cell) for cell in cells]
-    assert wrong == [number is None for number in alone]
-    values = np.array([np.nan if number is None else number for number in alone])
-    np.testing.assert_array_equal(numbers.cast(pl.Float64).to_numpy(), values)
     many = pl.Series([*cells, *["x"] * 100], dtype=pl.String)  # few are written one by one
     assert canonical_words(many).to_list()[: len(cells)] == [word_of(cell) for cell in cells]
 

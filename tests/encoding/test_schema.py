@@ -9,23 +9,23 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_series_equal
 
 from rareclass.encoding.schema import Schema, find_schema
 from rareclass.errors import InputError
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of
+from rareclass.tables.reading import text_of_values
 
 
 def batch(**columns: Any) -> Batch:
     """Return a batch of these cells, its first row in line 2."""
-    cells = {}
-    for name, values in columns.items():
-        if isinstance(values, np.ndarray):
-            cells[name] = values
-        else:
-            cells[name] = np.fromiter(values, dtype=object, count=len(values))
+    cells = {
+        name: pl.Series(values) if isinstance(values, np.ndarray) else text_of_values(values)
+        for name, values in columns.items()
+    }
     n = max(map(len, cells.values()), default=0)
-    return Batch(cells, np.arange(2, n + 2), "pay.csv", [], n, {"offset": 9})
+    return Batch(pl.DataFrame(cells), np.arange(2, n + 2), "pay.csv", [], n, {"offset": 9})
 
 
 def reasons(schema: Schema, rows: Batch) -> dict[int, str]:
@@ -66,12 +66,14 @@ def test_target_id_and_dropped_columns_are_left_out_and_categories_can_be_forced
     assert schema.features == {"n": "number", "code": "category"}
     good, rejected = schema.check(rows)
     assert rejected == []
-    assert good.columns["code"].tolist() == ["1", "2"]
-    assert good.columns["row"].tolist() == ["71", "r2"]
+    assert good.frame["code"].to_list() == ["1", "2"]
+    assert good.frame["row"].to_list() == ["71", "r2"]
     assert (
-        set(find_schema(rows, "y").check(rows)[0].columns) == set(good.columns) == {*rows.columns}
+        set(find_schema(rows, "y").check(rows)[0].frame.columns)
+        == set(good.frame.columns)
+        == set(rows.frame.columns)
     )
-    assert good.columns["junk"].tolist() == ["a", "b"]  # as it came
+    assert good.frame["junk"].to_list() == ["a", "b"]  # as it came
 
 
 def test_notes_tell_what_may_have_gone_wrong() -> None:
@@ -218,9 +220,9 @@ def test_bad_rows_are_taken_out_with_line_reason_and_text() -> None:
     assert rejected[0].file == "pay.csv"
     assert json.loads(rejected[0].text) == {"amount": "abc", "land": "DE", "y": "1"}
     assert good.lines.tolist() == [2, 5, 9]
-    np.testing.assert_array_equal(good.columns["amount"], [1.0, 2.5, np.nan])
-    assert good.columns["land"].tolist() == ["DE", "true", None]
-    np.testing.assert_array_equal(good.columns["y"], [0.0, 1.0, np.nan])
+    np.testing.assert_array_equal(good.frame["amount"], [1.0, 2.5, np.nan])
+    assert good.frame["land"].to_list() == ["DE", "true", None]
+    np.testing.assert_array_equal(good.frame["y"], [0.0, 1.0, np.nan])
     assert (good.file, good.n_read, good.position) == (rows.file, rows.n_read, rows.position)
 
 
@@ -235,29 +237,34 @@ def test_unknown_and_missing_columns() -> None:
 def test_a_batch_without_the_target_waits_for_its_labels() -> None:
     good, rejected = Schema("y", {"amount": "number"}).check(batch(amount=["1", "2"]))
     assert rejected == []
-    assert np.isnan(good.columns["y"]).all()
+    assert good.frame["y"].is_nan().all()
 
 
 def test_a_list_is_no_category_and_no_number() -> None:
-    schema = Schema("y", {"a": "number", "b": "category"})
-    rows = batch(a=[1, [2], 3], b=["u", "v", {"w": 1}], y=[0, 1, 1])
-    assert reasons(schema, rows) == {
-        3: "column 'a': [2] is not a number",
-        4: "column 'b': {'w': 1} is not text",
-    }
+    cells = pl.DataFrame({"x": [[1], [2]], "y": ["0", "1"]})
+    rows = Batch(cells, np.array([2, 3]), "pay.parquet", [], 2, {})
+    for kind, name in (("number", "numbers"), ("category", "words")):
+        reason = (
+            f"Column 'x' holds cells of type List(Int64), where the model was trained on {name}"
+        )
+        assert reasons(Schema("y", {"x": kind}), rows) == {2: reason, 3: reason}  # type: ignore[dict-item]
+    found = find_schema(rows._replace(frame=cells.with_columns(z=pl.Series([1.5, 2.5]))), "y")
+    assert found.kinds == {"x": "unusable", "z": "number"}
+    assert found.features == {"z": "number"}
+    assert "'x' holds cells of type List(Int64): not learned from" in found.notes[0]
 
 
 def test_cells_of_several_types_are_not_mixed_up() -> None:
     good, _ = Schema("y", {"b": "category"}).check(batch(b=[True, 1, 1.0, "1.0", 0, False, 1.5]))
-    assert good.columns["b"].tolist() == ["true", "1", "1", "1", "0", "false", "1.5"]
+    assert good.frame["b"].to_list() == ["true", "1", "1", "1", "0", "false", "1.5"]
 
 
 def test_half_a_surrogate_pair_is_text_that_can_be_written() -> None:
     schema = Schema("y", {"a": "number", "b": "category"})
     half = json.loads(r'"\ud800"')
     good, rejected = schema.check(batch(a=["1", half, "3"], b=[half, "v", "w"], y=["0", "0", "0"]))
-    assert good.columns["a"].tolist() == [1.0, 3.0]
-    assert [value.encode() for value in good.columns["b"]] == [b"\\ud800", b"w"]
+    assert good.frame["a"].to_list() == [1.0, 3.0]
+    assert [value.encode() for value in good.frame["b"]] == [b"\\ud800", b"w"]
     assert [(row.text + row.reason).encode() != b"" for row in rejected] == [True]
 
 
@@ -275,7 +282,7 @@ def test_labels_that_need_no_name(label: int | None) -> None:
         good, rejected = schema.check(batch(a=[1], y=[cell]))
         assert rejected == []
         expected = np.nan if label is None else float(label)
-        np.testing.assert_array_equal(good.columns["y"], [expected])
+        np.testing.assert_array_equal(good.frame["y"], [expected])
 
 
 def test_other_labels_are_rejected_until_one_is_named() -> None:
@@ -289,21 +296,21 @@ def test_other_labels_are_rejected_until_one_is_named() -> None:
     for positive, expected in {"fraud": [0, 0, 0, 1], "2.0": [0, 1, 0, 0]}.items():
         good, rejected = Schema("y", {"a": "number"}, positive=positive).check(rows)
         assert rejected == []
-        assert good.columns["y"].tolist() == expected
+        assert good.frame["y"].to_list() == expected
 
 
 def test_the_rare_label_may_be_spelt_like_an_empty_cell() -> None:
     schema = Schema("y", {"a": "number"}, positive="none")
     good, _ = schema.check(batch(a=[1, 2, 3], y=["none", "", "some"]))
-    np.testing.assert_array_equal(good.columns["y"], [1.0, np.nan, 0.0])
+    np.testing.assert_array_equal(good.frame["y"], [1.0, np.nan, 0.0])
 
 
 def test_where_columns_are_not_fixed_one_that_is_not_there_is_empty() -> None:
     schema = Schema("y", {"a": "number", "b": "category"})
     good, rejected = schema.check(batch(y=["0"]), fixed_columns=False)
     assert rejected == []
-    assert np.isnan(good.columns["a"]).all()
-    assert good.columns["b"].tolist() == [None]
+    assert good.frame["a"].is_null().all()
+    assert good.frame["b"].to_list() == [None]
 
 
 CELLS = st.one_of(
@@ -327,11 +334,11 @@ def test_a_row_is_judged_and_read_by_itself(
     cut = data.draw(st.integers(0, len(rows)))
     parts = []
     for part in (slice(0, cut), slice(cut, None)):
-        columns = {name: cells[part] for name, cells in whole.columns.items()}
-        parts.append(schema.check(whole._replace(columns=columns, lines=whole.lines[part])))
+        cells = whole.frame[part]
+        parts.append(schema.check(whole._replace(frame=cells, lines=whole.lines[part])))
     for name in "aby":
-        joined = np.concatenate([part.columns[name] for part, _ in parts])
-        np.testing.assert_array_equal(joined, good.columns[name])
+        joined = pl.concat([part.frame[name] for part, _ in parts])
+        assert_series_equal(joined, good.frame[name])
     assert [*parts[0][1], *parts[1][1]] == rejected
     assert np.concatenate([part.lines for part, _ in parts]).tolist() == good.lines.tolist()
 

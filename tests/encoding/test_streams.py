@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,15 +22,15 @@ WORD = Schema("y", {"c": "category"})
 
 
 def batch(**columns: Any) -> Batch:
-    """Return a checked batch: words are object columns, all else float64."""
+    """Return a checked batch: words are text, all else float64."""
     cells = {
-        name: np.fromiter(values, dtype=object, count=len(values))
+        name: pl.Series(values, dtype=pl.String)
         if any(isinstance(value, str) for value in values) or name in "cd"
-        else np.array(values, dtype=np.float64)
+        else pl.Series(values, dtype=pl.Float64)
         for name, values in columns.items()
     }
     n = max(map(len, cells.values()))
-    return Batch(cells, np.arange(n), "a.csv", [], n, {})
+    return Batch(pl.DataFrame(cells), np.arange(n), "a.csv", [], n, {})
 
 
 def through_files(encoder: OnlineEncoder) -> OnlineEncoder:

@@ -153,7 +153,7 @@ def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path, name):
     source = open_source(tmp_path / "t.parquet")
     batch = source.read(N)
     source.close()
-    assert isinstance(batch.columns["x"][0], str)
+    assert find_schema(batch, "y").kinds["x"] == "unusable"
 
 
 @pytest.mark.parametrize("name", ["interval", "union", "runs", "list"])

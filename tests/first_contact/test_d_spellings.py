@@ -33,7 +33,7 @@ from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of
 from rareclass.tables.batch import Batch
 from rareclass.tables.cells import written_numbers
-from rareclass.tables.reading import read_cells
+from rareclass.tables.reading import read_cells, text_of_values
 from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::rareclass.findings.TableWarning")
@@ -279,13 +279,13 @@ def stream_words(training, new):
 
     def batch(cells):
         n = len(cells)
-        columns = {"x": np.array([*cells, None], object)[:-1], "y": np.array(["0"] * n, object)}
-        return Batch(columns, np.arange(1, n + 1), "a.jsonl", [], n, {})
+        frame = pl.DataFrame({"x": text_of_values(cells), "y": ["0"] * n})
+        return Batch(frame, np.arange(1, n + 1), "a.jsonl", [], n, {})
 
     found = find_schema(batch(training), "y")
     schema = Schema.from_state(json.loads(json.dumps(found.to_state())))
     good, rejected = schema.check(batch(new))
-    return good.columns["x"].tolist() + [REFUSED] * len(rejected)
+    return good.frame["x"].to_list() + [REFUSED] * len(rejected)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_a_new_file_may_write_the_rare_label_in_any_way(spellings, other):
 
 @each_label
 def test_a_stream_and_a_hunt_do_too(spellings, other):
-    cells = np.array([other, *spellings], object)
+    cells = pl.Series(list(map(str, [other, *spellings])))
     labels, wrong = read_rare_or_rest(cells, spellings[-1])
     assert labels.tolist() == [0.0, *[1.0] * len(spellings)]
     assert not wrong.any()

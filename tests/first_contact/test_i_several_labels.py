@@ -109,7 +109,7 @@ def test_several_labels_are_one_class():
     assert rare_target(COUNTS, "fake").facts.labels == ("fake",)
     labels = pl.Series(["Fake", "ok", "theft", "other"])
     assert is_rare(labels, found.labels).tolist() == [True, False, True, False]
-    cells = np.array(["fake", "ok", None, "theft"], dtype=object)
+    cells = pl.Series(["fake", "ok", None, "theft"])
     read = read_rare_or_rest(cells, ("theft", "fake"))
     np.testing.assert_array_equal(read.values, [1.0, 0.0, np.nan, 1.0])
     with refused(ErrorKind.LABELS, says="nope"):

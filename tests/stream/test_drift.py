@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -170,7 +171,8 @@ def feed(drift, encoder, columns, step):
     for start in range(0, n, step):
         part = {name: cells[start : start + step] for name, cells in columns.items()}
         lines = np.arange(len(part["amount"]))
-        batch = Batch(part, lines, "", [], len(lines), {})
+        frame = pl.DataFrame({**part, "land": pl.Series(part["land"].tolist(), dtype=pl.String)})
+        batch = Batch(frame, lines, "", [], len(lines), {})
         drift.add(batch, encoder.encode(batch), encoder)
     if n == SIZE:
         drift.end_segment(encoder)

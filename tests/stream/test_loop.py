@@ -4,6 +4,7 @@ import csv
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 from faults import refused
@@ -60,10 +61,8 @@ class OneRowAtATime:
         if len(cells) != len(COLUMNS):
             self.rejected.append(number + 1)
             return
-        columns = {
-            name: np.array([cell], object) for name, cell in zip(COLUMNS, cells, strict=True)
-        }
-        batch = Batch(columns, np.array([number + 1]), "", [], 1, {})
+        row = pl.DataFrame([cells], schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+        batch = Batch(row, np.array([number + 1]), "", [], 1, {})
         name, label = cells[0], {"0": 0.0, "1": 1.0}.get(cells[4])
         if label is not None and name in self.held:
             vector, score = self.held.pop(name)

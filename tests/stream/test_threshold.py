@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,10 +146,11 @@ def test_budgets_that_are_none(text):
 
 
 def test_days_of_cells():
-    good = ["1970-01-03", " 1970-01-03T23:59 ", "1970-01-03 01:00+05:00", "2.5", 2.75]
-    good += [dt.date(1970, 1, 3), dt.datetime(1970, 1, 3, 12)]
-    cells = [*good, None, "NA", "soon", True, [1], 1e300]
-    column = np.empty(len(cells), object)
-    column[:] = cells
-    assert days_of_cells(column).tolist() == [2] * 7 + [NO_DAY] * 6
-    assert days_of_cells(np.array([-0.5, np.nan])).tolist() == [-1, NO_DAY]
+    good = ["1970-01-03", " 1970-01-03T23:59 ", "1970-01-03 01:00+05:00", "2.5"]
+    cells = pl.Series([*good, None, "NA", "soon", "true", "[1]", "1e300"])
+    assert days_of_cells(cells).tolist() == [2] * 4 + [NO_DAY] * 6
+    assert days_of_cells(pl.Series([-0.5, 2.75, np.nan])).tolist() == [-1, 2, NO_DAY]
+    assert days_of_cells(pl.Series([[1], [2]])).tolist() == [NO_DAY] * 2
+    assert days_of_cells(pl.Series([True])).tolist() == [NO_DAY]
+    for day in (dt.date(1970, 1, 3), dt.datetime(1970, 1, 3, 12)):
+        assert days_of_cells(pl.Series([day])).tolist() == [2]

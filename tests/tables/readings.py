@@ -13,9 +13,8 @@ Records = tuple[list[tuple[str, int, tuple[Any, ...]]], list[tuple[str, int, str
 def records_of(batches: list[Batch]) -> Records:
     good, bad = [], []
     for batch in batches:
-        cells = zip(*(column.tolist() for column in batch.columns.values()), strict=True)
-        rows = zip(batch.lines.tolist(), cells, strict=True)
-        good += [(batch.file, line, tuple(row)) for line, row in rows]
+        rows = zip(batch.lines.tolist(), batch.frame.rows(), strict=True)
+        good += [(batch.file, line, row) for line, row in rows]
         bad += [tuple(row) for row in batch.rejected]
         assert batch.n_read == batch.n_rows + len(batch.rejected)
         json.dumps(batch.position)

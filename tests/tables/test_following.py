@@ -38,20 +38,20 @@ def test_following_a_growing_file(tmp_path: Path) -> None:
     assert now(source).n_read == 0
     append(path, 'b\n1,2\n3,"x\n')
     first = now(source)
-    assert first.columns["a"].tolist() == ["1"]
+    assert first.frame["a"].to_list() == ["1"]
     assert source.columns == ["a", "b"]
     append(path, 'y"')
     assert now(source).n_read == 0
     append(path, "\n5,6")
     second = now(source)
-    assert second.columns["b"].tolist() == ["x\ny"]
+    assert second.frame["b"].to_list() == ["x\ny"]
     assert second.lines.tolist() == [3]
     source.close()
     again = open_source(str(path), first.position, follow=True)
-    assert now(again).columns["b"].tolist() == ["x\ny"]
+    assert now(again).frame["b"].to_list() == ["x\ny"]
     append(path, "7\n")
     last = now(again)
-    assert (last.columns["b"].tolist(), last.lines.tolist()) == (["67"], [5])
+    assert (last.frame["b"].to_list(), last.lines.tolist()) == (["67"], [5])
     path.write_text("a,b\n")
     with pytest.raises(InputError, match="is shorter than what was read"):
         again.read(1)
@@ -98,7 +98,7 @@ def test_a_folder_that_grows(tmp_path: Path) -> None:
     # A file that sorts before: now the last line of the first one is one.
     (tmp_path / "b.csv").write_text("a,b\n5,6\n")
     third, fourth = now(source), now(source)
-    assert [(b.file, b.columns["a"].tolist()) for b in (third, fourth)] == [
+    assert [(b.file, b.frame["a"].to_list()) for b in (third, fourth)] == [
         ("m.csv", ["3"]),
         ("b.csv", ["5"]),
     ]
@@ -108,7 +108,7 @@ def test_a_folder_that_grows(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("a,b\n1,2\n")
     again = open_source(str(tmp_path), json.loads(json.dumps(position)), follow=True)
     fifth = now(again)
-    assert (fifth.file, fifth.columns["a"].tolist()) == ("c.csv", ["1"])
+    assert (fifth.file, fifth.frame["a"].to_list()) == ("c.csv", ["1"])
     append(tmp_path / "b.csv", "9,10\n")
     (tmp_path / "d.csv").write_text("a,b\n3,4\n")
     with pytest.raises(InputError, match=r"b\.csv was changed after it had been read"):
@@ -129,8 +129,8 @@ def test_half_a_line_is_waited_for_while_it_is_fresh(
     append(tmp_path / "1.csv", "4")
     assert now(source).n_read == 0
     os.utime(tmp_path / "1.csv", (1e9, 1e9))
-    assert now(source).columns["b"].tolist() == ["4"]
-    assert now(source).columns["b"].tolist() == ["6"]
+    assert now(source).frame["b"].to_list() == ["4"]
+    assert now(source).frame["b"].to_list() == ["6"]
     source.close()
 
 
@@ -167,12 +167,12 @@ def test_text_of_other_encodings_may_grow(tmp_path: Path, encoding: str) -> None
     path.write_bytes(content.encode(encoding))
     source = open_source(str(path), follow=True)
     first = now(source, 1)
-    assert first.columns["b"].tolist() == [word]
+    assert first.frame["b"].to_list() == [word]
     position = json.loads(json.dumps(now(source).position))
     source.close()
     with path.open("ab") as file:
         file.write("6\n7,".encode(encoding)[:-1])  # half a letter of UTF-16
     again = open_source(str(path), position, follow=True)
     batch = now(again)
-    assert (batch.columns["b"].tolist(), batch.lines.tolist()) == (["6"], [4])
+    assert (batch.frame["b"].to_list(), batch.lines.tolist()) == (["6"], [4])
     again.close()

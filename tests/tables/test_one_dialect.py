@@ -18,7 +18,7 @@ from rareclass.errors import InputError
 from rareclass.findings import TableWarning
 from rareclass.rows import from_csv, from_parquet
 from rareclass.tables.dialect import encoding_of, row_end, row_end_by_cells
-from rareclass.tables.reading import read_words
+from rareclass.tables.reading import read_strings
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import StoredTable, open_table
 from tables.readings import read_all
@@ -85,7 +85,7 @@ def as_a_stream_reads(path: Path) -> list[tuple[Any, ...]]:
             return rows
         assert not batch.rejected
         position = json.loads(json.dumps(batch.position))
-        columns = [read_words(batch.columns[name])[0].tolist() for name in NAMES]
+        columns = [read_strings(batch.frame[name]).to_list() for name in NAMES]
         rows += [(float(a), b or "", c) for a, b, c in zip(*columns, strict=True)]
 
 
@@ -194,7 +194,7 @@ def test_columns_of_one_name_are_told_apart_alike(tmp_path: Path) -> None:
         with pytest.warns(TableWarning, match=told):
             (batch,) = read_all(open_source(str(path)))
         for name in rows.feature_names:
-            assert float(frame[name][0]) == float(batch.columns[name][0])
+            assert float(frame[name][0]) == float(batch.frame[name][0])
 
 
 def test_a_few_damaged_bytes_do_not_make_another_encoding() -> None:
@@ -247,7 +247,7 @@ def test_json_lines_are_known_by_their_content(tmp_path: Path, name: str, encodi
     frame = pl.concat(file.batches())
     assert frame.rows() == [("1", "ok"), ("2", "fraud")]
     (batch,) = read_all(open_source(str(path)), 10)
-    assert batch.columns["y"].tolist() == ["ok", "fraud"]
+    assert batch.frame["y"].to_list() == ["ok", "fraud"]
 
 
 def test_a_file_is_read_where_a_read_cannot_say_where(

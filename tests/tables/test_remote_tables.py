@@ -91,7 +91,7 @@ def test_a_stream_goes_on(name, memory, tmp_path):
         memory.put_file(str(tmp_path / name), f"/t/{k}/{name}")
     source, cells = open_source("memory://t"), []
     while (batch := source.read(250)) is not None:
-        cells += [float(cell) for cell in batch.columns["a"]]
+        cells += [float(cell) for cell in batch.frame["a"]]
         source.close()
         source = open_source("memory://t", json.loads(json.dumps(batch.position)))
     source.close()

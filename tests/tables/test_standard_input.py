@@ -33,10 +33,10 @@ def test_standard_input_is_csv_or_json(
     source = open_source("-")
     first = source.read(1)
     assert first is not None
-    assert first.columns["a"].tolist() == ["1"]
+    assert first.frame["a"].to_list() == ["1"]
     send(monkeypatch, pack(content))
     rest = read_all(open_source("-", first.position))
-    assert [batch.columns["b"].tolist() for batch in rest] == [["y"]]
+    assert [batch.frame["b"].to_list() for batch in rest] == [["y"]]
     assert rest[0].file == "-"
 
 
@@ -69,7 +69,7 @@ def test_standard_input_from_a_pipe_goes_on_at_the_very_byte(
             sys, "stdin", SimpleNamespace(buffer=SimpleNamespace(read1=read1, read=None))
         )
         rest = read_all(open_source("-", position))
-        found = [cell for batch in rest for cell in batch.columns["a"].tolist()]
+        found = [cell for batch in rest for cell in batch.frame["a"].to_list()]
         assert found == list(map(str, range(24_000, 30_000)))
         assert not any(batch.rejected for batch in rest)
 
@@ -86,11 +86,11 @@ def test_followed_pipe_gives_what_has_arrived(monkeypatch: pytest.MonkeyPatch) -
     os.write(theirs, b"4\n")
     second = source.read(10)
     assert second is not None
-    assert second.columns["b"].tolist() == ["4"]
+    assert second.frame["b"].to_list() == ["4"]
     monkeypatch.setattr(sources, "_LONGEST_WAIT_SECONDS", 0.0)
     empty = source.read(10)
     assert empty is not None
-    assert (empty.n_read, empty.columns["a"].tolist()) == (0, [])
+    assert (empty.n_read, empty.frame["a"].to_list()) == (0, [])
     os.write(theirs, b"5,6")
     os.close(theirs)
     assert [b.n_read for b in read_all(source) if b.n_read] == [1]

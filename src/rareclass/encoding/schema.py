@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
@@ -22,24 +23,24 @@ from rareclass.errors import ErrorKind, InputError, first_names, missing_column
 from rareclass.findings import warnings_as
 from rareclass.labels.spelling import one_spelling
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
-from rareclass.tables.cells import LARGEST_NUMBER, is_empty, shown, writable
-from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of
-from rareclass.tables.reading import (
-    CellReading,
-    Cells,
-    Mask,
-    read_raw_numbers,
-    read_words,
-    text_of,
+from rareclass.tables.cells import (
+    are_all_missing,
+    are_empty,
+    is_text_type,
+    shown,
+    type_name,
+    writable,
 )
+from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of, reading_of_type
+from rareclass.tables.reading import CellReading, parse_numbers, read_cells, read_strings
 from rareclass.tables.text_columns import (
     CellProfile,
     notes_of_text,
     reading_of_text,
 )
 
-Kind = Literal["number", "category", "time", "id"]
-_NOT_LEARNED: tuple[Kind, ...] = ("time", "id")
+Kind = Literal["number", "category", "time", "id", "unusable"]
+_NOT_LEARNED: tuple[Kind, ...] = ("time", "id", "unusable")
 # First rows by which numbers that never fall are a clock, and values that are all different an
 # identifier: with fewer, chance may do that.
 _CLOCK_ROWS, _SURE_ROWS = 100, 1000
@@ -52,7 +53,8 @@ class Schema:
     The kinds are of every column that is not target, id or dropped, in the order of the source. A
     column of "time" holds dates, or numbers that only rise or only fall: it is not learned from, as
     the clock of a stream only ever shows new values. Nor is an "id", as ``rareclass fit`` knows
-    them: running numbers, and columns of which every row has another value. `readings`: how the
+    them: running numbers, and columns of which every row has another value. Cells of an "unusable"
+    type, such as lists, are not learned from either. `readings`: how the
     cells of columns are read that are not read plainly. Dropped columns may be absent and may hold
     anything. The id column names a row, by which a label that comes later finds it. Without
     `positive` the rare label is 1, true or yes (and 0, -1, false or no are the rest). `notes` tell
@@ -60,13 +62,12 @@ class Schema:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> columns = {"amount": np.array(["3", "abc"], object), "y": np.array(["0", "1"], object)}
-    >>> batch = Batch(columns, np.array([2, 3]), "a.csv", [], 2, {})
+    >>> cells = pl.DataFrame({"amount": ["3", "abc"], "y": ["0", "1"]})
+    >>> batch = Batch(cells, np.array([2, 3]), "a.csv", [], 2, {})
     >>> schema = Schema("y", {"amount": "number"})
     >>> good, rejected = schema.check(batch)
-    >>> good.columns["amount"], good.columns["y"]
-    (array([3.]), array([0.]))
+    >>> good.frame.rows()
+    [(3.0, 0.0)]
     >>> rejected[0].line, rejected[0].reason
     (3, "column 'amount': 'abc' is not a number")
     """
@@ -91,10 +92,10 @@ class Schema:
         a column that the batch does not have is a fault of every row; in JSON lines a name left out
         is an empty cell. Returned are the good rows in their order, and the others with the first
         fault of each: an unknown column that is not empty, a column that is not there, text or an
-        infinite number in a number column, a list in a category column, a label that is neither
-        rare nor rest. In the good ones number columns are float64 (NaN: empty), category columns
-        and the id str or None, the target float64: 1 rare, 0 rest, NaN no label yet; columns not
-        learned from are left raw.
+        infinite number in a number column, a label that is neither rare nor rest, a type that holds
+        nothing of the kind. In the good ones number columns are float64, category columns and the
+        id words, the target float64: 1 rare, 0 rest, NaN no label yet; columns not learned from are
+        left as they came.
 
         Notes
         -----
@@ -103,26 +104,22 @@ class Schema:
         """
         faults: dict[int, str] = {}
         self._find_unknown(batch, faults)
-        columns = dict(batch.columns)
-        for name, kind in self.features.items():
-            if name in columns:
-                reading = self.reading_of(name)
-                columns[name] = _parsed(name, columns[name], reading, faults)
-                continue
-            if fixed_columns:
+        parsed: list[pl.Series] = []
+        for name in self.features:
+            if name not in batch.frame.columns and fixed_columns:
                 _add(faults, range(batch.n_rows), f"no column {name!r}")
-            columns[name] = _empty_cells(batch.n_rows, kind)
-        columns[self.target] = self._labels(batch, faults)
+            parsed.append(_parsed(_cells_of(batch, name), self.reading_of(name), faults))
+        parsed.append(self._labels(batch, faults))
         if self.id_column is not None:
-            raw_ids = columns.get(self.id_column, _empty_cells(batch.n_rows, "category"))
-            columns[self.id_column] = _parsed(self.id_column, raw_ids, _PLAIN["category"], faults)
+            ids = _cells_of(batch, self.id_column)
+            parsed.append(_parsed(ids, _PLAIN["category"], faults))
+        frame = batch.frame.with_columns(parsed)
         if not faults:
-            return batch._replace(columns=columns), []
+            return batch._replace(frame=frame), []
         keep = np.ones(batch.n_rows, dtype=np.bool_)
         keep[list(faults)] = False
-        kept = {name: cells[keep] for name, cells in columns.items()}
         rejected = [rejected_row(batch, row, faults[row]) for row in sorted(faults)]
-        return batch._replace(columns=kept, lines=batch.lines[keep]), rejected
+        return batch._replace(frame=frame.filter(keep), lines=batch.lines[keep]), rejected
 
     def reading_of(self, name: str) -> CellReading:
         """How the cells of a feature are read."""
@@ -157,15 +154,12 @@ class Schema:
     def _find_unknown(self, batch: Batch, faults: dict[int, str]) -> None:
         known = {*self.kinds, *self.dropped, self.target, self.id_column}
         # In alphabetical order: the order in which JSON rows bring new names is the batch's.
-        for name in sorted(set(batch.columns) - known):
-            cells = batch.columns[name].tolist()
-            rows = [row for row, cell in enumerate(cells) if not is_empty(cell)]
-            _add(faults, rows, f"unknown column {name!r}")
+        for name in sorted(set(batch.frame.columns) - known):
+            rows = (~are_empty(batch.frame[name])).arg_true()
+            _add(faults, rows.to_list(), f"unknown column {name!r}")
 
-    def _labels(self, batch: Batch, faults: dict[int, str]) -> NDArray[np.float64]:
-        cells = batch.columns.get(self.target)
-        if cells is None:
-            return np.full(batch.n_rows, np.nan)
+    def _labels(self, batch: Batch, faults: dict[int, str]) -> pl.Series:
+        cells = _cells_of(batch, self.target)
         labels, wrong = read_rare_or_rest(cells, self.positive)
         for row in np.flatnonzero(wrong).tolist():
             cell = shown(cells[row])
@@ -174,7 +168,7 @@ class Schema:
                 "no; name the rare label with --positive"
             )
             faults.setdefault(row, reason)
-        return labels
+        return pl.Series(self.target, labels, pl.Float64)
 
 
 def find_schema(
@@ -202,9 +196,8 @@ def find_schema(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> columns = {"amount": np.array(["3", ""], object), "y": np.array(["0", "1"], object)}
-    >>> find_schema(Batch(columns, np.array([2, 3]), "a.csv", [], 2, {}), "y").features
+    >>> cells = pl.DataFrame({"amount": ["3", ""], "y": ["0", "1"]})
+    >>> find_schema(Batch(cells, np.array([2, 3]), "a.csv", [], 2, {}), "y").features
     {'amount': 'number'}
     """
     if not batch.n_rows:
@@ -220,17 +213,18 @@ def find_schema(
     }  # fmt: skip
     for option, names in wanted.items():
         for name in names:
-            if name not in batch.columns:
-                raise missing_column(f"{batch.file} has", name, batch.columns, option)
+            if name not in batch.frame.columns:
+                raise missing_column(f"{batch.file} has", name, batch.frame.columns, option)
     notes = _check_labels(batch, target, positive)
     left_out = {target, id_column, *drop}
     kinds: dict[str, Kind] = {}
     readings: dict[str, CellReading] = {}
-    for name, cells in batch.columns.items():
+    for cells in batch.frame:
+        name = cells.name
         if name not in left_out:
-            found = _found(name, cells, batch.lines, forced=name in category)
+            found = _found(cells, batch.lines, forced=name in category)
             if name not in (*category, *keep):
-                found = _not_learned(name, cells, found)
+                found = _not_learned(cells, found)
             kinds[name] = found.kind
             notes += [found.note] if found.note else []
             if found.reading not in (None, _PLAIN[found.kind]):
@@ -250,12 +244,11 @@ def rejected_row(batch: Batch, row: int, reason: str) -> Rejected:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rows = Batch({"a": np.array([1.0, np.nan])}, np.array([2, 3]), "a.csv", [], 2, {})
+    >>> rows = Batch(pl.DataFrame({"a": [1.0, None]}), np.array([2, 3]), "a.csv", [], 2, {})
     >>> rejected_row(rows, 1, "a is empty")
     Rejected(file='a.csv', line=3, reason='a is empty', text='{"a": null}')
     """
-    cells = {name: cells[row : row + 1].tolist()[0] for name, cells in batch.columns.items()}
+    cells = batch.frame.row(row, named=True)
     # NaN is not JSON; it stands for an empty cell.
     plain = {name: None if cell != cell else cell for name, cell in cells.items()}
     text = writable(json.dumps(plain, ensure_ascii=False, default=str))
@@ -264,14 +257,14 @@ def rejected_row(batch: Batch, row: int, reason: str) -> Rejected:
 
 def _check_labels(batch: Batch, target: str, positive: Positive) -> list[str]:
     """Return notes on the labels; refuses those of which none says whether it is rare."""
-    cells = batch.columns[target]
+    cells = batch.frame[target]
     labels, wrong = read_rare_or_rest(cells, positive)
     if not wrong.any() or not np.isnan(labels).all():
         notes: list[str] = []
         with warnings_as(notes):
-            one_spelling(Counter(str(cell) for cell in cells[~np.isnan(labels)].tolist()))
+            one_spelling(Counter(str(cell) for cell in cells.filter(~np.isnan(labels))))
         return notes
-    names = sorted({shown(cell) for cell in cells[wrong]})
+    names = sorted({shown(cell) for cell in cells.filter(wrong)})
     listed = first_names(names, 6)
     raise InputError(
         f"{batch.file}: column {target!r} holds {listed}, and which of them is rare is not known.",
@@ -287,12 +280,17 @@ class _ColumnOfStream(NamedTuple):
     note: str = ""
 
 
-def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -> _ColumnOfStream:
-    """Find the kind of a column, as that of a file's column of text."""
-    if cells.dtype != object and not forced and not np.isnan(cells).all():
-        return _ColumnOfStream("number")
+def _found(cells: pl.Series, lines: NDArray[np.int64], *, forced: bool) -> _ColumnOfStream:
+    """Find the kind of a column, as that of a file."""
+    name, by_type = cells.name, reading_of_type(cells.dtype)
+    if by_type is None:
+        words = type_name(cells.dtype)
+        note = f"column {name!r} holds cells of type {words}: not learned from."
+        return _ColumnOfStream("unusable", note=note)
+    if by_type.reads_as == "number" and not forced and not are_all_missing(cells):
+        return _ColumnOfStream("number", by_type)
     profile = CellProfile()
-    profile.add(text_of(cells), 0)
+    profile.add(cells.cast(pl.String) if is_text_type(cells.dtype) else read_strings(cells), 0)
     if not forced and not profile.n_present:
         note = f"column {name!r} is empty in the first {len(cells):,} rows: read as a number."
         note += f" Text in it will be rejected; --category {quote(name)} takes words."
@@ -300,7 +298,7 @@ def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -
     found = reading_of_text(profile, is_category=forced)
     if forced:
         return _ColumnOfStream("category", found.reading)
-    if found.reading.reads_as == "date":
+    if found.reading.reads_as == "date" or by_type.reads_as == "date":
         return _ColumnOfStream("time", note=f"column {name!r} holds dates: not learned from.")
     told = next((each.words for each in notes_of_text(name, profile, found)), "")
     if found.reading.reads_as == "number":
@@ -316,15 +314,14 @@ def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -
     return _ColumnOfStream("category", found.reading, told)
 
 
-def _not_learned(name: str, cells: Cells, found: _ColumnOfStream) -> _ColumnOfStream:
+def _not_learned(cells: pl.Series, found: _ColumnOfStream) -> _ColumnOfStream:
     """Return a clock or an identifier as what it is, other columns as they are."""
+    name = cells.name
     if found.kind == "category":
-        return _words_of_rows(name, cells, found)
+        return _words_of_rows(cells, found)
     if found.kind != "number":
         return found
-    number_format = None if found.reading is None else found.reading.number_format
-    values = read_raw_numbers(cells, number_format)[0]
-    column = pl.Series(name, values).fill_nan(None)
+    column = parse_numbers(cells, found.reading or _PLAIN["number"]).values
     is_whole = column.null_count() == 0 and bool((column == column.floor()).all())
     facts = facts_of(column)
     in_order = facts.is_in_order and not facts.n_missing and facts.low < facts.high
@@ -341,10 +338,9 @@ def _not_learned(name: str, cells: Cells, found: _ColumnOfStream) -> _ColumnOfSt
     return _ColumnOfStream(kind, found.reading, note)
 
 
-def _words_of_rows(name: str, cells: Cells, found: _ColumnOfStream) -> _ColumnOfStream:
-    words = read_words(cells).values
-    present = words[words != None]  # noqa: E711 (each element is compared)
-    if len(present) < ID_LEAST_ROWS or len(set(present.tolist())) < len(present):
+def _words_of_rows(cells: pl.Series, found: _ColumnOfStream) -> _ColumnOfStream:
+    name, present = cells.name, read_strings(cells).drop_nulls()
+    if len(present) < ID_LEAST_ROWS or present.n_unique() < len(present):
         return found
     note = f"column {name!r} has another word in each of the first {len(present):,} rows"
     if len(present) < _SURE_ROWS:
@@ -359,38 +355,42 @@ _PLAIN = {
     "category": CellReading("string"),
     "time": CellReading("date"),
     "id": CellReading("string"),
+    "unusable": CellReading("string"),
 }
 
 
-def _parsed(name: str, cells: Cells, reading: CellReading, faults: dict[int, str]) -> Cells:
-    values: Cells
-    is_word = reading.reads_as == "string"
-    if is_word:
-        values, wrong = read_words(cells, reading)
-        too_large = None
-    else:
-        values, wrong = read_raw_numbers(cells, reading.number_format)
-        too_large = np.abs(values) > LARGEST_NUMBER
-    _add_wrong(name, cells, wrong, "text" if is_word else "a number", faults)
-    if too_large is not None and too_large.any():
-        for row in np.flatnonzero(too_large).tolist():
-            cell = shown(cells[row])
-            reason = f"column {name!r}: {cell} is too large to compute with"
-            if np.isinf(values[row]):
-                reason = f"column {name!r} is infinite"
-            faults.setdefault(row, reason)
+def _cells_of(batch: Batch, name: str) -> pl.Series:
+    """Return the cells of a column, all empty where the batch has none of that name."""
+    if name in batch.frame.columns:
+        return batch.frame[name]
+    return pl.repeat(None, batch.n_rows, dtype=pl.String, eager=True).alias(name)
+
+
+def _parsed(cells: pl.Series, reading: CellReading, faults: dict[int, str]) -> pl.Series:
+    """Read the cells of a column; note the first fault of each row."""
+    name = cells.name
+    if are_all_missing(cells):
+        return read_cells(cells, reading, 0)
+    try:
+        if reading.reads_as == "string":
+            return read_strings(cells, reading)
+        values, is_text, is_too_large = parse_numbers(cells, reading)
+    except InputError as error:  # a type of other cells
+        _add(faults, range(len(cells)), error.message.removesuffix("."))
+        return pl.repeat(None, len(cells), dtype=_TYPE[reading.reads_as], eager=True).alias(name)
+    for row in is_text.arg_true():
+        faults.setdefault(row, f"column {name!r}: {shown(cells[row])} is not a number")
+    for row in is_too_large.arg_true():
+        reason = f"column {name!r}: {shown(cells[row])} is too large to compute with"
+        if math.isinf(values[row]):
+            reason = f"column {name!r} is infinite"
+        faults.setdefault(row, reason)
     return values
 
 
-def _add_wrong(name: str, cells: Cells, wrong: Mask, wanted: str, faults: dict[int, str]) -> None:
-    for row in np.flatnonzero(wrong).tolist():
-        faults.setdefault(row, f"column {name!r}: {shown(cells[row])} is not {wanted}")
+_TYPE = {"number": pl.Float64, "string": pl.String}
 
 
 def _add(faults: dict[int, str], rows: Collection[int], reason: str) -> None:
     for row in rows:
         faults.setdefault(row, reason)
-
-
-def _empty_cells(n: int, kind: Kind) -> Cells:
-    return np.full(n, np.nan) if kind == "number" else np.full(n, None, dtype=object)

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
+import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding._numbers_jit import ASINH, CLIP, LINEAR, scale_and_learn, scale_only
 from rareclass.encoding.schema import Schema
+from rareclass.encoding.typed_table import coded_text
 from rareclass.tables.batch import Batch
 
 TAILS = {"asinh": ASINH, "clip": CLIP, "linear": LINEAR}
@@ -100,8 +101,8 @@ class OnlineEncoder:
 
     Examples
     --------
-    >>> columns = {"amount": np.array([10.0, 20.0]), "land": np.array(["DE", "FR"], object)}
-    >>> batch = Batch(columns, np.array([2, 3]), "a.csv", [], 2, {})
+    >>> cells = pl.DataFrame({"amount": [10.0, 20.0], "land": ["DE", "FR"]})
+    >>> batch = Batch(cells, np.array([2, 3]), "a.csv", [], 2, {})
     >>> encoder = OnlineEncoder(Schema("y", {"amount": "number", "land": "category"}))
     >>> encoder.encode(batch)
     Encoded(X=array([[0.        , 1.        , 0.        ],
@@ -196,11 +197,11 @@ class OnlineEncoder:
     def _cells(self, batch: Batch) -> dict[str, NDArray[np.float64] | _Codes]:
         cells: dict[str, NDArray[np.float64] | _Codes] = {}
         for name, kind in self._kinds.items():
-            column = batch.columns.get(name)
-            wanted = np.dtype(np.float64 if kind == "number" else object)
-            if column is None or column.dtype != wanted:
+            wanted = pl.Float64 if kind == "number" else pl.String
+            if batch.frame.schema.get(name) != wanted:
                 raise ValueError(f"column {name!r} has not been parsed: call Schema.check first")
-            cells[name] = np.ascontiguousarray(column) if kind == "number" else _coded(column)
+            column = batch.frame[name]
+            cells[name] = np.array(column) if kind == "number" else _coded(column)
         return cells
 
     def _births(self, cells: Mapping[str, NDArray[np.float64] | _Codes]) -> list[_Birth]:
@@ -268,7 +269,6 @@ class OnlineEncoder:
             X[:, missing] = ~np.isfinite(column)
 
 
-def _coded(column: NDArray[Any]) -> _Codes:
-    coded = pa.array(column, type=pa.string()).dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy().astype(np.int64)
-    return _Codes(codes, coded.dictionary.to_pylist())
+def _coded(column: pl.Series) -> _Codes:
+    coded = coded_text(column)
+    return _Codes(coded.codes.astype(np.int64), coded.levels.to_list())

@@ -6,7 +6,7 @@ label, and so are 1 and 1.0. Who finds several spellings of one says so.
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.labels.spelling import RARE_LABELS, REST_LABELS, label_value
-from rareclass.tables.cells import is_empty, is_text_type, type_name, word_of
+from rareclass.tables.cells import is_empty, is_text_type, type_name
 from rareclass.tables.columns import reading_of_type
-from rareclass.tables.reading import Cells, ReadCells, read_distinct, read_strings
+from rareclass.tables.reading import read_strings
 
 # A label of the rare class that a user names, several of which any counts as rare, or none.
 Positive: TypeAlias = str | Sequence[str] | None
@@ -56,7 +56,14 @@ def positives(given: Positive) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else (*dict.fromkeys(given),)
 
 
-def read_rare_or_rest(cells: Cells, positive: Positive) -> ReadCells:
+class RareOrRest(NamedTuple):
+    """Labels as 1 rare, 0 rest, NaN not known; and which cells are neither."""
+
+    values: NDArray[np.float64]
+    wrong: NDArray[np.bool_]
+
+
+def read_rare_or_rest(cells: pl.Series, positive: Positive) -> RareOrRest:
     """Read the labels of a stream: 1 for the rare class, 0 for the rest, NaN where empty.
 
     Without `positive`, ``1``, ``true`` and ``yes`` are rare, ``0``, ``-1``, ``false`` and ``no``
@@ -65,27 +72,26 @@ def read_rare_or_rest(cells: Cells, positive: Positive) -> ReadCells:
 
     Examples
     --------
-    >>> read_rare_or_rest(np.array(["yes", 0, None, "maybe"], dtype=object), None)
-    ReadCells(values=array([ 1.,  0., nan, nan]), wrong=array([False, False, False,  True]))
+    >>> read_rare_or_rest(pl.Series(["yes", "0", None, "maybe"]), None)
+    RareOrRest(values=array([ 1.,  0., nan, nan]), wrong=array([False, False, False,  True]))
     """
     named = positives(positive)
     rare = {label_value(label) for label in named or RARE_LABELS}
     rest = {label_value(label) for label in REST_LABELS}
 
-    def label(cell: Any) -> float:
-        text = cell if isinstance(cell, str) else word_of(cell) or ""
-        value = label_value(text)
+    def label(text: str | None) -> float | None:
+        """Return what a label says; None where it is neither."""
+        value = label_value(text or "")
         if value in rare:
             return 1.0
-        if value == "" or (not named and is_empty(text)):
+        if value == "" or text is None or (not named and is_empty(text)):
             return math.nan
-        if not named and value not in rest:
-            raise ValueError
-        return 0.0
+        return 0.0 if named or value in rest else None
 
-    labels, wrong = read_distinct(cells, label)
-    labels[wrong] = math.nan
-    return ReadCells(labels.astype(np.float64), wrong)
+    text = cells.cast(pl.String) if is_text_type(cells.dtype) else read_strings(cells)
+    known = {each: label(each) for each in text.unique()}
+    values = text.replace_strict(known, return_dtype=pl.Float64)
+    return RareOrRest(values.to_numpy(), values.is_null().to_numpy())
 
 
 def label_counts(labels: pl.Series) -> dict[str, int]:

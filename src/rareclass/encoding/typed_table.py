@@ -194,7 +194,7 @@ def in_memory(X: Any, chosen: NDArray[np.intp] | None = None) -> Any:
     return rows if names is None else pa.table(dict(zip(names, rows.T, strict=True)))
 
 
-class _CodedText(NamedTuple):
+class CodedText(NamedTuple):
     """Text cells by their distinct levels; the code of an empty cell is -1."""
 
     levels: pl.Series
@@ -206,18 +206,19 @@ class _CodedText(NamedTuple):
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
 
 
-def _coded(cells: pl.Series) -> _CodedText:
+def coded_text(cells: pl.Series) -> CodedText:
+    """Return text cells by their distinct levels, in order of appearance."""
     coded = cells.cast(pl.String).to_arrow().dictionary_encode()
     # By way of polars: from and to NumPy, Arrow imports pandas where it is installed.
     codes = pl.Series(pl.from_arrow(coded.indices), dtype=pl.Int32).fill_null(-1).to_numpy()
-    return _CodedText(pl.Series(cells.name, pl.from_arrow(coded.dictionary), pl.String), codes)
+    return CodedText(pl.Series(cells.name, pl.from_arrow(coded.dictionary), pl.String), codes)
 
 
-def _read(cells: pl.Series | _CodedText, reading: CellReading) -> pl.Series | _CodedText:
+def _read(cells: pl.Series | CodedText, reading: CellReading) -> pl.Series | CodedText:
     """Read cells; of text each distinct one once."""
-    if not isinstance(cells, _CodedText):
+    if not isinstance(cells, CodedText):
         typed = read_cells(cells, reading, 0)
-        return _coded(typed) if reading.reads_as == "string" else typed
+        return coded_text(typed) if reading.reads_as == "string" else typed
     try:
         levels = read_cells(cells.levels, reading, 0)
     except InputError:  # again, for the row
@@ -225,8 +226,8 @@ def _read(cells: pl.Series | _CodedText, reading: CellReading) -> pl.Series | _C
         raise
     if reading.reads_as != "string":
         return levels.gather(_places(cells.codes))
-    distinct = _coded(levels)
-    return _CodedText(distinct.levels, np.append(distinct.codes, np.int32(-1))[cells.codes])
+    distinct = coded_text(levels)
+    return CodedText(distinct.levels, np.append(distinct.codes, np.int32(-1))[cells.codes])
 
 
 def _places(codes: NDArray[np.int32]) -> pl.Series:
@@ -237,10 +238,10 @@ def _places(codes: NDArray[np.int32]) -> pl.Series:
 def _understood(given: FrameColumn) -> tuple[Column, TypedColumn]:
     """Decide what a column of training holds and read its cells; warn of one that names rows."""
     is_text = is_text_type(given.cells.dtype)
-    cells = _coded(given.cells) if is_text else given.cells
+    cells = coded_text(given.cells) if is_text else given.cells
     reading, integers = _reading_of(given, cells)
     typed = _read(cells, reading)
-    if isinstance(typed, _CodedText):
+    if isinstance(typed, CodedText):
         levels = typed.levels.to_numpy()
         facts = facts_of_words(given.cells.name, levels, typed.counts, len(typed.codes))
     else:
@@ -257,13 +258,13 @@ def _understood(given: FrameColumn) -> tuple[Column, TypedColumn]:
     return column, _typed_column(column, typed)
 
 
-def _reading_of(given: FrameColumn, cells: pl.Series | _CodedText) -> tuple[CellReading, bool]:
+def _reading_of(given: FrameColumn, cells: pl.Series | CodedText) -> tuple[CellReading, bool]:
     """How a column of training is read, and whether its numbers are whole as written."""
     name, dtype = given.cells.name, given.cells.dtype
     if given.is_chosen:
         return CellReading("string", marks=False), False
     profile, is_too_long = None, False
-    if isinstance(cells, _CodedText):
+    if isinstance(cells, CodedText):
         profile = CellProfile()
         profile.add(cells.levels, 0, pl.Series(cells.counts, dtype=pl.Int64))
         profile.n_null = given.cells.null_count()
@@ -283,7 +284,7 @@ def _read_as_trained(cells: pl.Series, column: Column) -> TypedColumn:
     if column.reads_as == "number" and cells.dtype == pl.Float64 and are_plain(cells):
         return TypedColumn(column.name, "number", cells.to_numpy())
     is_text = is_text_type(cells.dtype)
-    return _typed_column(column, _read(_coded(cells) if is_text else cells, column.reading))
+    return _typed_column(column, _read(coded_text(cells) if is_text else cells, column.reading))
 
 
 def typed_table(frame: pl.DataFrame | TypedTable, columns: Sequence[Column]) -> TypedTable:
@@ -295,15 +296,15 @@ def typed_table(frame: pl.DataFrame | TypedTable, columns: Sequence[Column]) -> 
         return frame
     typed = [
         _typed_column(
-            each, _coded(frame[each.name]) if each.reads_as == "string" else frame[each.name]
+            each, coded_text(frame[each.name]) if each.reads_as == "string" else frame[each.name]
         )
         for each in columns
     ]
     return TypedTable(frame.height, tuple(typed), list(columns))
 
 
-def _typed_column(column: Column, typed: pl.Series | _CodedText) -> TypedColumn:
-    if isinstance(typed, _CodedText):
+def _typed_column(column: Column, typed: pl.Series | CodedText) -> TypedColumn:
+    if isinstance(typed, CodedText):
         levels = typed.levels.to_numpy()
         kind: Kind = "text" if column.kind == "text" else "category"
         return TypedColumn(column.name, kind, typed.codes, levels)

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import InputError, bad_cell, counted, nearest_name
 from rareclass.tables.columns import Column
-from rareclass.tables.reading import AS_WRITTEN, read_words
+from rareclass.tables.reading import text_of_values
 
 # Faults that a response lists at most.
 MOST_FAULTS = 20
@@ -141,17 +141,13 @@ class RequestRows:
 
 
 def _as_words(name: str, cells: Sequence[Any]) -> pl.Series:
-    words, wrong = read_words(np.fromiter(cells, dtype=object, count=len(cells)), AS_WRITTEN)
-    if wrong.any():
-        row = int(wrong.argmax())
-        what = "a list" if isinstance(cells[row], list) else "an object"
-        raise bad_cell(
-            f"Column {name!r} holds {what} at row {row + 1}.",
-            "Give one value, or null.",
-            name,
-            row + 1,
-        )
-    return pl.Series(name, words.tolist(), pl.String)
+    for row, cell in enumerate(cells, 1):
+        if isinstance(cell, list | dict):
+            what = "a list" if isinstance(cell, list) else "an object"
+            raise bad_cell(
+                f"Column {name!r} holds {what} at row {row}.", "Give one value, or null.", name, row
+            )
+    return text_of_values(cells).alias(name)
 
 
 def rows_of_json(body: bytes, columns: Sequence[Column], most_rows: int) -> RequestRows:

@@ -292,8 +292,9 @@ class AlertFile(GrowingFile):
 
         `X` and `scores` are of these rows, and `features` those of the encoder.
         """
-        cells = arrivals.rows.columns
-        times, days = cells.get(self._time_column or ""), None
+        cells = arrivals.rows.frame
+        times = cells[self._time_column] if self._time_column in cells.columns else None
+        days = None
         if self.threshold.budget.rows is None:
             n_rows = arrivals.rows.n_rows
             days = np.full(n_rows, NO_DAY) if times is None else days_of_cells(times)
@@ -337,19 +338,19 @@ def _as_json_lines(alerts: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(alert, ensure_ascii=False) + "\n" for alert in plain)
 
 
-def days_of_cells(cells: NDArray[Any]) -> NDArray[np.int64]:
+def days_of_cells(cells: pl.Series) -> NDArray[np.int64]:
     """Return the number of the day of each cell; `NO_DAY` where the cell is empty or no time.
 
     Dates and text in ISO form, ``2026-03-01`` or ``2026-03-01T12:00``, count by their own clock,
     in days since 1970; a number is a number of days.
 
-    >>> days_of_cells(np.array(["1970-01-02T23:59", "3.5", None], object)).tolist()[:2]
+    >>> days_of_cells(pl.Series(["1970-01-02T23:59", "3.5", None])).tolist()[:2]
     [1, 3]
     """
     known: dict[Any, int] = {}
     found = np.full(len(cells), NO_DAY, np.int64)
-    for row, cell in enumerate(cells.tolist()):
-        if isinstance(cell, (list, dict)):
+    for row, cell in enumerate(cells):
+        if isinstance(cell, (pl.Series, dict)):
             continue
         is_date = isinstance(cell, str) and len(cell) > 10 and cell[4] == "-" and cell[10] in "T "
         key = cell[:10] if is_date else cell
@@ -377,9 +378,9 @@ def _day(cell: Any) -> int:
 
 def check_times(first: Batch, column: str) -> None:
     """Raise `InputError` where the first rows lack the column, hold no times, or count seconds."""
-    if column not in first.columns:
-        raise missing_column(f"{first.file} has", column, first.columns, "--time")
-    cells = first.columns[column]
+    if column not in first.frame.columns:
+        raise missing_column(f"{first.file} has", column, first.frame.columns, "--time")
+    cells = first.frame[column]
     days = days_of_cells(cells)
     for row in np.flatnonzero(days == NO_DAY).tolist():
         cell, line = plain_cell(cells[row]), int(first.lines[row])
@@ -393,7 +394,7 @@ def check_times(first: Batch, column: str) -> None:
             )
     known = days != NO_DAY
     try:
-        for cell in cells[known].tolist():
+        for cell in cells.filter(known):
             float(cell)
     except (TypeError, ValueError):
         return

@@ -212,7 +212,7 @@ class ColumnCounts:
         if not len(self._edges):
             return
         for k, name in enumerate(_numbers(encoder)):
-            self._bins[2, k] += _binned(batch.columns[name], self._edges[k])
+            self._bins[2, k] += _binned(np.array(batch.frame[name]), self._edges[k])
 
     def end_segment(self, encoder: OnlineEncoder) -> None:
         """Move the counts on by one segment, which is complete."""

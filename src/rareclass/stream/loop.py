@@ -207,7 +207,7 @@ class StreamLoop:
                     yield from (Event("note", 0, text=note) for note in notes)
                     yield from self._learn_all(reader)
                     return
-            columns = [*first.columns, self.options.target]
+            columns = [*first.frame.columns, self.options.target]
 
     def _lacks_target(self, first: Batch) -> bool:
         """Return whether the first rows of JSON lines lack the target and others have it.
@@ -217,7 +217,7 @@ class StreamLoop:
         """
         target = self.options.target
         unknown = columns_fault([], [target])
-        if target in first.columns or all(row.reason != unknown for row in first.rejected):
+        if target in first.frame.columns or all(row.reason != unknown for row in first.rejected):
             return False
         if self.options.source == "-":
             raise InputError(
@@ -280,7 +280,6 @@ class StreamLoop:
                 options.follow,
                 columns=columns,
                 separator=options.separator,
-                exact_columns=() if options.id_column is None else (options.id_column,),
             )
         with closing(source):
             bounds = (options.report_every, options.every, segment_size(options.window))

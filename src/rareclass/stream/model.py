@@ -79,8 +79,7 @@ class StreamEncoder:
 
         Raises `InputError` at a cell that does not fit, naming column and row, from 1 on.
         """
-        columns = {cells.name: np.array(cells.to_list(), object) for cells in frame.iter_columns()}
-        raw = Batch(columns, 1 + np.arange(frame.height), "", [], frame.height, {})
+        raw = Batch(frame, 1 + np.arange(frame.height), "", [], frame.height, {})
         batch, rejected = self._encoder.schema.check(raw)
         if rejected:
             first = rejected[0]

@@ -1,5 +1,6 @@
 """Rows as they come: bounded batches, what becomes of each row, and rows that wait for a label."""
 
+import datetime as dt
 import math
 import signal
 import threading
@@ -12,13 +13,14 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.encoding.target import Positive, positives, read_rare_or_rest
 from rareclass.tables.batch import Batch, Rejected
-from rareclass.tables.cells import is_empty
-from rareclass.tables.reading import read_words
+from rareclass.tables.cells import are_empty
+from rareclass.tables.reading import read_strings
 
 if TYPE_CHECKING:
     from rareclass.tables.sources import Source
@@ -121,17 +123,10 @@ class BoundedReader:
 def _joined(batches: list[Batch], n_rows: int) -> Batch:
     """Join the first rows of several batches; only the cells of the result are of use."""
     if not batches:
-        return Batch({}, np.empty(0, np.int64), "", [], 0, {})
-    names = dict.fromkeys(name for batch in batches for name in batch.columns)
-    columns = {
-        name: np.concatenate(
-            [batch.columns.get(name, np.full(batch.n_rows, None, object)) for batch in batches]
-        )[:n_rows]
-        for name in names
-    }
-    first = batches[0]
-    return first._replace(
-        columns=columns,
+        return Batch.of_none("", {})
+    frames = [batch.frame for batch in batches if batch.frame.columns]
+    return batches[0]._replace(
+        frame=pl.concat(frames, how="diagonal_relaxed").head(n_rows) if frames else pl.DataFrame(),
         lines=np.concatenate([batch.lines for batch in batches])[:n_rows],
         rejected=[row for batch in batches for row in batch.rejected],
         n_read=sum(batch.n_read for batch in batches),
@@ -316,7 +311,7 @@ def sort_arrivals(batch: Batch, schema: Schema, known: Memory, n_before: int) ->
     numbers = n_before + 1 + np.searchsorted(lines, checked.lines)
     rejected.sort(key=lambda row: row.line)
     nobody: list[str | None] = [None] * checked.n_rows
-    places, labels = np.arange(checked.n_rows), checked.columns[schema.target]
+    places, labels = np.arange(checked.n_rows), np.array(checked.frame[schema.target])
     return Arrivals(checked, places, labels, numbers, nobody, [], [], rejected)
 
 
@@ -333,7 +328,7 @@ class _RowsById:
     ) -> None:
         self._batch, self._checked, self._known, self._numbers = batch, checked, known, numbers
         self._ids, self._labels = _ids_and_labels(batch, schema)
-        self._features = [batch.columns[name] for name in schema.features if name in batch.columns]
+        self._has_cells = _rows_with_cells(batch, schema)
         self._encoded: list[int] = []
         self._reached: list[int] = []
         self._waited_for: list[tuple[int, HeldRow]] = []
@@ -371,7 +366,7 @@ class _RowsById:
             self._reached.append(row)
         elif not good:
             return
-        elif all(is_empty(cells[row]) for cells in self._features):
+        elif not self._has_cells[row]:
             self._hold_label(row, name)
             return
         else:
@@ -410,8 +405,7 @@ class _RowsById:
         rejected.sort(key=lambda row: row.line)
         if len(encoded) < checked.n_rows:
             which = np.searchsorted(checked.lines, batch.lines[encoded])
-            columns = {name: cells[which] for name, cells in checked.columns.items()}
-            checked = checked._replace(columns=columns, lines=checked.lines[which])
+            checked = checked._replace(frame=checked.frame[which], lines=checked.lines[which])
         return Arrivals(
             rows=checked,
             places=np.searchsorted(np.array(reached, np.int64), np.array(encoded, np.int64)),
@@ -428,11 +422,19 @@ def _ids_and_labels(batch: Batch, schema: Schema) -> tuple[list[str | None], NDA
     """Read ids and labels of all rows: rows with bad features may still bring a label."""
     ids: list[str | None] = [None] * batch.n_rows
     labels = np.full(batch.n_rows, np.nan)
-    if schema.id_column in batch.columns:
-        ids = read_words(batch.columns[schema.id_column])[0].tolist()
-    if schema.target in batch.columns:
-        labels = read_rare_or_rest(batch.columns[schema.target], schema.positive)[0]
+    if schema.id_column in batch.frame.columns:
+        ids = read_strings(batch.frame[schema.id_column]).to_list()
+    if schema.target in batch.frame.columns:
+        labels = np.array(read_rare_or_rest(batch.frame[schema.target], schema.positive).values)
     return ids, labels
+
+
+def _rows_with_cells(batch: Batch, schema: Schema) -> NDArray[np.bool_]:
+    """Say of each row whether it has a cell to learn from."""
+    found = np.zeros(batch.n_rows, np.bool_)
+    for cells in batch.frame.select(set(schema.features) & set(batch.frame.columns)):
+        found |= ~are_empty(cells).to_numpy()
+    return found
 
 
 class LabelNames(NamedTuple):
@@ -445,13 +447,13 @@ class LabelNames(NamedTuple):
 def label_names(first: Batch, target: str, positive: Positive) -> LabelNames:
     """Return what the first rows of a stream call the rare class and the rest.
 
-    >>> cells = {"y": np.array(["no", None], object)}
+    >>> cells = pl.DataFrame({"y": ["no", None]})
     >>> label_names(Batch(cells, np.array([2, 3]), "", [], 2, {}), "y", None)
     LabelNames(rare='yes', rest='no')
     """
-    labels, _ = read_rare_or_rest(first.columns[target], positive)
+    labels, _ = read_rare_or_rest(first.frame[target], positive)
     names: dict[float, str] = {}
-    for label, cell in zip(labels.tolist(), first.columns[target].tolist(), strict=True):
+    for label, cell in zip(labels.tolist(), first.frame[target], strict=True):
         if label == label:
             names.setdefault(label, str(cell).strip())
     named = positives(positive)
@@ -462,8 +464,8 @@ def label_names(first: Batch, target: str, positive: Positive) -> LabelNames:
 
 def plain_cell(cell: Any) -> Any:
     """Return a cell as JSON can write it."""
-    if isinstance(cell, np.generic):
-        cell = cell.item()
+    if isinstance(cell, dt.date):
+        return cell.isoformat()
     if isinstance(cell, float) and cell != cell:
         return None
     return cell if cell is None or isinstance(cell, (str, int, float, bool)) else str(cell)

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -35,47 +36,33 @@ class Rejected(NamedTuple):
 class Batch(NamedTuple):
     """Rows of one file that follow each other, and the position after them.
 
-    `columns` holds one raw cell per row, in the order of the source's columns: object arrays of
-    str, float, int, bool or None; numeric columns of Parquet as float64 with NaN for null. `lines`
-    says where each row begins, from 1: the line of a text file (the header of CSV is line 1), the
-    number of the row in Parquet. `n_read` counts the rejected records too. `position` is where to
-    go on after this batch, and can be written as JSON.
+    `frame` has the cells of the rows taken, in the order of the source's columns: text, or of
+    Parquet its own types. `lines` says where each row begins, from 1: the line of a text file (the
+    header of CSV is line 1), the number of the row in Parquet. `n_read` counts the rejected records
+    too. `position` is where to go on after this batch, and can be written as JSON.
 
     Examples
     --------
-    >>> empty = Batch({}, np.empty(0, np.int64), "rows.csv", [], 0, {})
-    >>> empty.n_rows
+    >>> Batch.of_none("rows.csv", {}).n_rows
     0
     """
 
-    columns: dict[str, npt.NDArray[Any]]
+    frame: pl.DataFrame
     lines: npt.NDArray[np.int64]
     file: str
     rejected: list[Rejected]
     n_read: int
     position: dict[str, Any]
 
+    @classmethod
+    def of_none(cls, file: str, position: dict[str, Any]) -> "Batch":
+        """Return a batch without rows."""
+        return cls(pl.DataFrame(), np.empty(0, np.int64), file, [], 0, position)
+
     @property
     def n_rows(self) -> int:
         """The number of rows taken, that is n_read less the rejected ones."""
         return len(self.lines)
-
-
-def object_columns(
-    names: Sequence[str], rows: Sequence[Sequence[Any]]
-) -> dict[str, npt.NDArray[Any]]:
-    """Return the cells of rows as one object array per column.
-
-    Examples
-    --------
-    >>> object_columns(["a", "b"], [["1", "x"], ["2", None]])["b"].tolist()
-    ['x', None]
-    """
-    cells = zip(*rows, strict=True) if rows else [()] * len(names)
-    return {
-        name: np.fromiter(column, dtype=object, count=len(rows))
-        for name, column in zip(names, cells, strict=True)
-    }
 
 
 def columns_fault(wanted: Sequence[str], found: Collection[str]) -> str | None:

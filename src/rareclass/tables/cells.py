@@ -50,12 +50,10 @@ _LONGEST_MARK = max(map(len, (*EMPTY_MARKS, *TRUTH_VALUES)))
 _SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
-_NUMBER = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE
-)
 # The zeros at the end of a fraction: 3.0 and 3.00 are the word 3, 1.50 is 1.5.
 _LAST_ZEROS = r"^([+-]?[0-9]+)(?:\.0+|(\.[0-9]*[1-9])0+)$"
 _FEW_CELLS = 64  # so few are read faster one by one
+_LOOK_CELLS = 512  # that say whether cells recur
 _SHOWN = 60  # characters of a cell in a message
 
 # How numbers are written that are more than digits and a point, by what marks the decimals; or
@@ -203,31 +201,6 @@ def _formatted_numbers(cells: pl.Series, number_format: str) -> pl.Series:
     return values.set(other, None).alias(cells.name)
 
 
-def number_of(cell: Any) -> float | None:
-    """Read one Python value as a number: NaN where it is empty, None where it is none.
-
-    Examples
-    --------
-    >>> number_of(" 1.5"), number_of("NA"), number_of(True), number_of("abc")
-    (1.5, nan, 1.0, None)
-    >>> number_of(10**400), number_of(-(10**400))
-    (inf, -inf)
-    """
-    if is_empty(cell):
-        return np.nan
-    if isinstance(cell, str):
-        text = cell.strip(_SPACES)
-        if _NUMBER.fullmatch(text):
-            return float(text)
-        return TRUTH_VALUES.get(text.lower())
-    try:
-        return float(cell)
-    except OverflowError:
-        return np.inf if cell > 0 else -np.inf
-    except (TypeError, ValueError):
-        return None
-
-
 def canonical_words(cells: pl.Series, marks: bool = True) -> pl.Series:
     """Write text cells as words: null where empty, one spelling for each value.
 
@@ -235,6 +208,13 @@ def canonical_words(cells: pl.Series, marks: bool = True) -> pl.Series:
     """
     if len(cells) <= _FEW_CELLS:
         return pl.Series(cells.name, [word_of(cell, marks) for cell in cells], pl.String)
+    if cells.head(_LOOK_CELLS).n_unique() < _LOOK_CELLS // 8:  # each distinct one once
+        distinct = cells.unique()
+        return cells.replace_strict(distinct, _canonical(distinct, marks))
+    return _canonical(cells, marks)
+
+
+def _canonical(cells: pl.Series, marks: bool) -> pl.Series:
     words = without_empty_marks(cells, marks)
     zeros = words.str.ends_with("0") & words.str.contains(".", literal=True)
     if not zeros.any():
@@ -321,6 +301,17 @@ def are_all_missing(cells: pl.Series) -> bool:
         return n_null == len(cells)
     # The first cell says so of most columns, without a pass.
     return is_missing(cells[0]) and int(cells.is_nan().sum()) + n_null == len(cells)
+
+
+def are_empty(cells: pl.Series) -> pl.Series:
+    """Say of each cell whether it says nothing: a missing value, or a mark such as ``NA``.
+
+    >>> are_empty(pl.Series(["1", " NA ", None])).to_list()
+    [False, True, True]
+    """
+    if is_text_type(cells.dtype):
+        return without_empty_marks(cells.cast(pl.String)).is_null()
+    return cells.is_null() | cells.is_nan() if cells.dtype.is_float() else cells.is_null()
 
 
 def are_plain(cells: pl.Series | pl.DataFrame) -> bool:

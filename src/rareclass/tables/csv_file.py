@@ -6,17 +6,17 @@ import io
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rareclass.errors import ErrorKind, InputError, bad_cell
-from rareclass.tables.batch import columns_fault, object_columns
+from rareclass.tables.batch import columns_fault
 from rareclass.tables.byte_streams import DAMAGE, ByteStream, StoredFile, damaged
 from rareclass.tables.dialect import (
     COMMA_CELL,
@@ -35,7 +35,6 @@ from rareclass.tables.dialect import (
 from rareclass.tables.text_source import TakenRows, TextSource
 
 _BLOCK_BYTES = 8 << 20
-_COMMA_CELL = re.compile(COMMA_CELL)
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BAD_CELL = re.compile(
     r"In CSV column #(\d+): Row #(\d+): .*?(?:invalid value '(.*)')?$", re.DOTALL
@@ -474,25 +473,15 @@ class CsvSource(TextSource):
         else:
             self._reject(taken, line, reason, b"".join(self._lines.ahead[at:end]))
 
-    def _columns_of(self, taken: TakenRows) -> dict[str, Any]:
+    def _frame_of(self, taken: TakenRows) -> pl.DataFrame:
         if self._dialect is None or self.columns is None:
-            return {}
+            return pl.DataFrame()
         if not taken.lines:
-            return object_columns(self.columns, [])
+            return pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
         names = self._dialect.names
-        if taken.cells:
-            by_name = {name: taken.cells[k :: len(names)] for k, name in enumerate(names)}
-        else:
-            by_name = dict(zip(names, map(list, zip(*taken.rows, strict=True)), strict=True))
-        columns = {}
-        for name in self.columns:
-            cells = by_name[name]
-            if self._dialect.decimal_commas:
-                cells = [_with_point(cell) if "," in cell else cell for cell in cells]
-            columns[name] = np.fromiter(cells, dtype=object, count=len(cells))
-        return columns
-
-
-def _with_point(cell: str) -> str:
-    found = _COMMA_CELL.fullmatch(cell)
-    return f"{found[1]}.{found[2]}" if found else cell
+        cells = taken.cells or list(chain.from_iterable(taken.rows))
+        text = {name: pl.Series(name, cells[k :: len(names)]) for k, name in enumerate(names)}
+        frame = pl.DataFrame([text[name] for name in self.columns])
+        if not self._dialect.decimal_commas:
+            return frame
+        return frame.select(pl.all().str.replace(f"^{COMMA_CELL}$", "${1}.${2}"))

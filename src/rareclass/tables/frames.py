@@ -112,19 +112,21 @@ def numbers_of(X: Any) -> pl.DataFrame:
 def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
     """Read Python objects: of one type as that type, numbers of several as float64, else as words.
 
-    Whole numbers that no type holds are words, as the digits of a file are.
+    Whole numbers that no type holds are words, as the digits of a file are; so are numbers beside
+    truth values, as a file would hold them.
 
     Raises `InputError` for lists, bytes and the like.
     """
+    kinds = set(map(type, cells))
+    if bool in kinds and kinds & {int, float}:  # Arrow takes them for numbers where one comes first
+        return pl.Series(name, [word_of(cell) for cell in cells], pl.String)
     try:
         return _of_arrow(name, pa.array(cells, from_pandas=True)).cells
     except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError):
         pass
     if any(isinstance(cell, list | tuple | dict | set | bytes | np.ndarray) for cell in cells):
         raise unusable(name, "lists, bytes or other objects")
-    if all(
-        is_missing(cell) or isinstance(cell, int | float | np.number | np.bool_) for cell in cells
-    ):
+    if all(is_missing(cell) or isinstance(cell, int | float | np.number) for cell in cells):
         numbers = [math.nan if is_missing(cell) else float(cell) for cell in cells]
         are_whole = all(is_missing(cell) or isinstance(cell, int | np.integer) for cell in cells)
         if not (are_whole and any(abs(number) >= _BEYOND_TYPES for number in numbers)):

@@ -7,14 +7,14 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, no_rows
 from rareclass.tables.batch import columns_fault
 from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile
 from rareclass.tables.dialect import NOT_UTF8, ROW_LIMIT
-from rareclass.tables.reading import AS_WRITTEN, read_words
+from rareclass.tables.reading import text_of_values
 from rareclass.tables.text_source import TakenRows, TextSource
 
 # Rows whose keys are the columns.
@@ -117,18 +117,11 @@ class JsonLinesSource(TextSource):
             return fault
         return [found.get(name) for name in self.columns]
 
-    def _columns_of(self, taken: TakenRows) -> dict[str, Any]:
-        columns = super()._columns_of(taken)
-        for name, cells in columns.items():
-            if not {dict, list}.isdisjoint(map(type, cells)):
-                texts = (
-                    json.dumps(cell, ensure_ascii=False, sort_keys=True)
-                    if isinstance(cell, dict | list)
-                    else cell
-                    for cell in cells
-                )
-                columns[name] = np.fromiter(texts, dtype=object, count=len(cells))
-        return columns
+    def _frame_of(self, taken: TakenRows) -> pl.DataFrame:
+        columns = self.columns or []
+        by_column = zip(*taken.rows, strict=True) if taken.rows else [()] * len(columns)
+        texts = (text_of_values(list(map(_plain, cells))) for cells in by_column)
+        return pl.DataFrame([text.alias(name) for name, text in zip(columns, texts, strict=True)])
 
 
 class JsonLinesFile:
@@ -167,9 +160,7 @@ class JsonLinesFile:
                 if batch.rejected:
                     raise self._bad_line(batch.rejected[0].line, batch.rejected[0].reason)
                 if batch.n_rows:
-                    words = [read_words(batch.columns[name], AS_WRITTEN)[0] for name in columns]
-                    arrays = [pa.array(cells.tolist(), pa.large_string()) for cells in words]
-                    yield pa.RecordBatch.from_arrays(arrays, list(columns))
+                    yield from batch.frame.select(columns).to_arrow().to_batches()
 
     def release(self) -> None:
         """Do nothing: the file is open only while it is read."""
@@ -192,6 +183,13 @@ def _parsed(text: str) -> Any:
             if end >= len(text) - 1 and text[end:] in ("", "\n"):
                 return found
     return json.loads(text)
+
+
+def _plain(cell: Any) -> Any:
+    """Return a value as it is, a list or an object as its JSON text."""
+    if isinstance(cell, dict | list):
+        return json.dumps(cell, ensure_ascii=False, sort_keys=True)
+    return cell
 
 
 def _is_text(found: dict[str, Any]) -> bool:

@@ -1,32 +1,27 @@
 """Parquet files, opened once: in batches with little of them in memory, and as a stream of rows."""
 
 import json
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
 from rareclass.tables.batch import (
-    BYTES,
     TEXT_LIMIT,
     Batch,
     Rejected,
     columns_fault,
-    is_plain,
-    object_columns,
-    plain_array,
-    plain_type,
     unique_names,
 )
 from rareclass.tables.byte_streams import cannot_open
+from rareclass.tables.frames import frame_of_arrow
 
 # A row group up to this size is read column by column as it is: that is the fastest.
 _SMALL_GROUP_BYTES = 32 << 20
@@ -224,10 +219,7 @@ def is_complete(path: Path) -> bool:
 class ParquetSource:
     """Rows of a Parquet file as a stream, with little of the file in memory.
 
-    Numeric columns become float64 with NaN for null; all others object arrays with None for
-    null, dates and times as ISO text, lists and structs as JSON text. Numeric columns that are to
-    be exact are Python numbers with None for null: float64 takes whole numbers beyond 2^53, such
-    as ids, for equal. Where there are not the columns asked for, all rows are rejected.
+    Cells keep their types. Where there are not the columns asked for, all rows are rejected.
     """
 
     has_unfinished = False
@@ -238,10 +230,9 @@ class ParquetSource:
         name: str,
         position: dict[str, Any] | None = None,
         columns: Sequence[str] | None = None,
-        exact_columns: Collection[str] = (),
     ) -> None:
         file = ParquetFile(path)
-        self._name, self._row, self._exact = name, 0, frozenset(exact_columns)
+        self._name, self._row = name, 0
         if position is not None:
             self._row, columns = int(position["row"]), position["columns"]
         if self._row > file.n_rows:
@@ -274,15 +265,15 @@ class ParquetSource:
         self._row += table.num_rows
         position = {"row": self._row, "columns": self.columns}
         if self._fault is None:
-            columns = {name: _cells(table[name], name in self._exact) for name in self.columns}
-            return Batch(columns, lines, self._name, [], len(lines), position)
+            frame = frame_of_arrow(table.select(self.columns))
+            return Batch(frame, lines, self._name, [], len(lines), position)
         texts = (json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist())
         rejected = [
             Rejected(self._name, line, self._fault, text[:TEXT_LIMIT])
             for line, text in zip(lines.tolist(), texts, strict=True)
         ]
-        columns = object_columns(self.columns, [])
-        return Batch(columns, lines[:0], self._name, rejected, len(lines), position)
+        empty = pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
+        return Batch(empty, lines[:0], self._name, rejected, len(lines), position)
 
     def finish(self) -> None:
         """Do nothing: no rows are added while these are read."""
@@ -291,39 +282,3 @@ class ParquetSource:
         """Close the file."""
         self._batches.close()
         self._file.release()
-
-
-def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
-    kind = plain_type(column.type)
-    if pa.types.is_timestamp(kind) and not is_plain(kind):
-        kind = pa.timestamp(kind.unit, "UTC")  # the zone is not known here
-    if kind != column.type:
-        column = pa.chunked_array([plain_array(each, kind) for each in column.chunks], kind)
-    if pa.types.is_duration(kind):
-        seconds = column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64())
-        column, kind = pc.divide(seconds, 1e6), pa.float64()
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        if not exact:
-            numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            # Arrow gives its own memory, which cannot be written to.
-            return np.array(numbers, dtype=np.float64)
-        listed = column.to_pylist()
-    elif not is_plain(kind) and not any(is_one(kind) for is_one in BYTES):
-        listed = [
-            None
-            if cell is None
-            else json.dumps(cell, default=str, ensure_ascii=False, sort_keys=True)
-            for cell in column.to_pylist()
-        ]
-    elif any(is_one(kind) for is_one in BYTES):
-        listed = [
-            None if cell is None else cell.decode("utf-8", errors="backslashreplace")
-            for cell in column.to_pylist()
-        ]
-    else:
-        if pa.types.is_temporal(kind):
-            text = column.cast(pa.string())
-            column = pc.replace_substring(text, " ", "T", max_replacements=1)
-        cells: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False).astype(object)
-        return cells
-    return np.fromiter(listed, dtype=object, count=len(listed))

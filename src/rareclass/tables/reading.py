@@ -1,24 +1,22 @@
 """Reading a column as training read it: the same for files, data frames, requests and streams."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rareclass.errors import InputError, bad_cell
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.cells import (
+    LARGEST_EXACT,
     LARGEST_NUMBER,
     TRUTH_SPELLINGS,
     are_all_missing,
     are_plain,
     canonical_words,
     is_text_type,
-    number_of,
     numbers_in,
     shown,
     type_name,
@@ -81,27 +79,11 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
 
     Raises `InputError` at the first cell that is text or infinite, naming column, row and value.
     """
-    if cells.dtype.is_float() or cells.dtype.is_integer():
-        numbers = cells if cells.dtype == pl.Float64 else cells.cast(pl.Float64)
-        if are_plain(numbers):
-            return numbers
-    elif is_text_type(cells.dtype):
-        cells = without_empty_marks(cells.cast(pl.String))
-        truth = TRUTH_SPELLINGS if reading.truth else {}
-        numbers = numbers_in(cells, reading.number_format, truth)
-    elif cells.dtype in (pl.Duration, pl.Time):
-        numbers = cells.cast(pl.Duration("ns")).dt.total_seconds(fractional=True)
-    elif _is_of_other_types(cells.dtype) or cells.dtype.is_temporal():
-        raise _wrong_type(cells, "numbers")
-    else:
-        numbers = cells.cast(pl.Float64, strict=False)
-    is_text = numbers.is_null() & cells.is_not_null()
+    numbers, is_text, is_too_large = parse_numbers(cells, reading)
     if is_text.any():
         raise _wrong_cell(cells, is_text, first_row, "holds text", "numbers")
-    numbers = numbers.fill_nan(None)
-    too_large = (numbers.abs() > LARGEST_NUMBER).fill_null(False)
-    if too_large.any():
-        position = int(too_large.arg_max() or 0)
+    if is_too_large.any():
+        position = int(is_too_large.arg_max() or 0)
         raise bad_cell(
             f"Column {cells.name!r} holds {numbers[position]} at row {first_row + position}: "
             "infinite, or too large to compute with.",
@@ -111,6 +93,43 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
             numbers[position],
         )
     return numbers
+
+
+class ParsedNumbers(NamedTuple):
+    """Cells as float64, null where empty or text, and which are text or too large."""
+
+    values: pl.Series
+    is_text: pl.Series
+    is_too_large: pl.Series
+
+
+def parse_numbers(cells: pl.Series, reading: CellReading = _NUMBERS) -> ParsedNumbers:
+    """Read cells as numbers; raise `InputError` where their type holds none.
+
+    Truth values are 1 and 0 where training had some, and text where it had none.
+    """
+    is_text = is_text_type(cells.dtype)
+    if is_text or cells.dtype.is_float() or cells.dtype.is_integer():
+        numbers = cells.cast(pl.Float64, strict=False)
+        is_read = numbers.null_count() == cells.null_count() and not reading.number_format
+        if is_read and are_plain(numbers):
+            none = pl.Series(np.zeros(len(cells), np.bool_))
+            return ParsedNumbers(numbers, none, none)
+        if is_text and not is_read:
+            cells = without_empty_marks(cells.cast(pl.String))
+            truth = TRUTH_SPELLINGS if reading.truth else {}
+            numbers = numbers_in(cells, reading.number_format, truth)
+    elif cells.dtype in (pl.Duration, pl.Time):
+        numbers = cells.cast(pl.Duration("ns")).dt.total_seconds(fractional=True)
+    elif _is_of_other_types(cells.dtype) or cells.dtype.is_temporal():
+        raise _wrong_type(cells, "numbers")
+    elif cells.dtype == pl.Boolean and not reading.truth:
+        numbers = pl.repeat(None, len(cells), dtype=pl.Float64, eager=True)
+    else:
+        numbers = cells.cast(pl.Float64, strict=False)
+    wrong = numbers.is_null() & cells.is_not_null()
+    numbers = numbers.fill_nan(None).alias(cells.name)
+    return ParsedNumbers(numbers, wrong, (numbers.abs() > LARGEST_NUMBER).fill_null(False))
 
 
 def read_dates(
@@ -124,6 +143,8 @@ def read_dates(
     if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
         _check_years(cells, first_row)
         return _by_the_clock_of(_typed_dates(cells), cells, first_row, zone)
+    if cells.dtype.is_integer():  # 20241231 is a day, as in a file of text
+        cells = cells.cast(pl.String)
     if not is_text_type(cells.dtype):
         raise _wrong_type(cells, "dates")
     cells = without_zero_dates(without_empty_marks(cells.cast(pl.String)))
@@ -274,119 +295,18 @@ def _wrong_type(cells: pl.Series, expected: str) -> InputError:
     )
 
 
-Cells = NDArray[Any]
-Mask = NDArray[np.bool_]
-_UNREADABLE = object()
+def text_of_values(cells: Sequence[Any]) -> pl.Series:
+    """Write Python values as the text that a file would hold.
 
-
-class ReadCells(NamedTuple):
-    """Cells that were read, and which of them could not be: those are empty in `values`."""
-
-    values: NDArray[Any]
-    wrong: Mask
-
-
-def read_raw_numbers(cells: Cells, number_format: str | None = None) -> ReadCells:
-    """Read cells as float64, NaN where empty; truth values are 0 and 1.
+    Each by itself, whatever stands beside it. Raises ValueError for a list or a dictionary.
 
     Examples
     --------
-    >>> read_raw_numbers(np.array(["1.5", " NA", True, "abc"], dtype=object)).values
-    array([1.5, nan, 1. , nan])
+    >>> text_of_values([" DE", "?", True, 3.0, 2, None]).to_list()
+    [' DE', '?', 'true', '3', '2', None]
     """
-    if cells.dtype != object:
-        return ReadCells(cells.astype(np.float64, copy=False), np.zeros(len(cells), np.bool_))
-    try:
-        text = pl.Series(cells.tolist(), dtype=pl.String)
-    except (TypeError, OverflowError, UnicodeEncodeError):
-        pass
-    else:
-        return _numbers_of_text(text, number_format)
-    values = np.full(len(cells), np.nan)
-    wrong = np.zeros(len(cells), dtype=np.bool_)
-    is_text = np.fromiter((isinstance(cell, str) for cell in cells), np.bool_, len(cells))
-    if is_text.any():
-        words = pl.Series(list(map(writable, cells[is_text])), dtype=pl.String)
-        values[is_text], wrong[is_text] = _numbers_of_text(words, number_format)
-    values[~is_text], wrong[~is_text] = _numbers_of_objects(cells[~is_text])
-    return ReadCells(values, wrong)
-
-
-# Every word as it is, marks such as NA too: what they say depends on the column.
-AS_WRITTEN = CellReading("string", marks=False)
-
-
-def read_words(cells: Cells, reading: CellReading = _WORDS) -> ReadCells:
-    """Read cells as words, None where empty; wrong is a list or a dictionary.
-
-    Examples
-    --------
-    >>> read_words(np.array([" DE", "?", True, 3.0, "3.00"], dtype=object)).values.tolist()
-    ['DE', None, 'true', '3', '3']
-    >>> answers = CellReading("string", truth="yes/no")
-    >>> read_words(np.array(["Yes", 0, "maybe"], dtype=object), answers).values.tolist()
-    ['yes', 'no', 'maybe']
-    """
-    words, wrong = read_distinct(cells, partial(word_of, marks=reading.marks))
-    words[wrong] = None
-    if reading.truth:
-        yes, no = reading.truth.split("/")
-        spelt = {word: yes if value else no for word, value in TRUTH_SPELLINGS.items()}
-        words[:] = [word and spelt.get(word.lower(), word) for word in words]
-    return ReadCells(words, wrong)
-
-
-def text_of(cells: Cells) -> pl.Series:
-    """Write cells as the text that a file would have, for `CellProfile`."""
-    words, wrong = read_words(cells, AS_WRITTEN)
-    words[wrong] = [str(cell) for cell in cells[wrong]]
-    return pl.Series(words.tolist(), dtype=pl.String)
-
-
-def read_distinct(cells: Cells, read: Callable[[Any], Any]) -> ReadCells:
-    """Read each distinct cell once; `read` raises ValueError for a cell that it cannot take."""
-
-    def attempt(cell: Any) -> Any:
-        try:
-            return read(cell)
-        except ValueError:
-            return _UNREADABLE
-
-    listed = cells.tolist()
-    types = set(map(type, listed)) - {type(None)}
-    readings = np.empty(len(listed), dtype=object)
-    if len(types) == 1 and types <= {str, float, int, bool}:
-        known = {cell: attempt(cell) for cell in set(listed)}
-        readings[:] = list(map(known.__getitem__, listed))
-        all_read = _UNREADABLE not in known.values()
-    else:
-        # 1, 1.0 and True would be one key of a dictionary, and lists are none.
-        readings[:] = list(map(attempt, listed))
-        all_read = False
-    if all_read:
-        return ReadCells(readings, np.zeros(len(listed), dtype=np.bool_))
-    wrong = (reading is _UNREADABLE for reading in readings)
-    return ReadCells(readings, np.fromiter(wrong, np.bool_, len(listed)))
-
-
-def _numbers_of_text(text: pl.Series, number_format: str | None) -> ReadCells:
-    numbers = text.cast(pl.Float64, strict=False)
-    wrong = np.zeros(len(text), dtype=np.bool_)
-    if number_format is None and numbers.null_count() == text.null_count():
-        return ReadCells(np.array(numbers.to_numpy(), dtype=np.float64), wrong)
-    words = without_empty_marks(text)
-    numbers = numbers_in(words, number_format)
-    wrong = (numbers.is_null() & words.is_not_null()).to_numpy()
-    # A copy: the buffers of polars are read-only.
-    return ReadCells(np.array(numbers.to_numpy(), dtype=np.float64), wrong)
-
-
-def _numbers_of_objects(cells: Cells) -> ReadCells:
-    if set(map(type, cells)) <= {float, int, bool, type(None)}:
-        try:
-            return ReadCells(cells.astype(np.float64), np.zeros(len(cells), dtype=np.bool_))
-        except OverflowError:
-            pass
-    numbers = list(map(number_of, cells))
-    wrong = np.fromiter((number is None for number in numbers), np.bool_, len(numbers))
-    return ReadCells(np.array(numbers, dtype=np.float64), wrong)
+    kinds = set(map(type, cells)) - {type(None)}
+    if kinds <= {float, int} and all(abs(c) <= LARGEST_EXACT for c in cells if type(c) is int):
+        return words_of_numbers(pl.Series(cells, dtype=pl.Float64, strict=False))
+    words = (writable(c) if type(c) is str else word_of(c, marks=False) for c in cells)
+    return pl.Series(list(words), dtype=pl.String)

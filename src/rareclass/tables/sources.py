@@ -2,12 +2,12 @@
 
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-import numpy as np
+import polars as pl
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
@@ -43,14 +43,12 @@ class Reading(NamedTuple):
     """How files are read.
 
     `follow`: wait for more at the end of a text file that is not compressed. The columns to hand
-    out are by default those of the file, or of the first rows of JSON. `exact_columns`: see
-    `ParquetSource`.
+    out are by default those of the file, or of the first rows of JSON.
     """
 
     follow: bool = False
     columns: list[str] | None = None
     separator: str | None = None
-    exact_columns: Collection[str] = ()
 
 
 def open_file(
@@ -70,7 +68,7 @@ def open_file(
         )
     _check_format(file_format, position, str(path))
     if file_format == "parquet":
-        return ParquetSource(path, name, position, reading.columns, reading.exact_columns)
+        return ParquetSource(path, name, position, reading.columns)
     return _open_text(FileBytes(path, reading.follow), name, file_format, position, reading)
 
 
@@ -168,7 +166,7 @@ class FolderSource:
         """Return the next records of one file; None at the end of a folder not followed."""
         while True:
             if self._current is None and not self._open_next():
-                empty = Batch({}, np.empty(0, np.int64), "", [], 0, self._position())
+                empty = Batch.of_none("", self._position())
                 return empty if self._reading.follow else None
             assert self._current is not None
             batch = self._current.read(max_records)
@@ -179,8 +177,8 @@ class FolderSource:
                 self.close()
             elif batch.n_read or not self._may_move_on(self._current):
                 self._at = batch.position
-                columns = self._with_keys(batch)
-                return batch._replace(columns=columns, position=self._position())
+                frame = self._with_keys(batch.frame)
+                return batch._replace(frame=frame, position=self._position())
             else:
                 # The listing came before this last read: nothing written before the other file
                 # appeared is missed.
@@ -211,19 +209,14 @@ class FolderSource:
         columns = [name for name in wanted if name in own or name not in keys]
         return self._reading._replace(columns=columns)
 
-    def _with_keys(self, batch: Batch) -> dict[str, Any]:
-        """The columns of a batch with those of the folders, where the rows have no others."""
-        columns = batch.columns
-        if not (self._keys and columns):
-            return columns
+    def _with_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The cells of a batch with those of the folders, where the rows have no others."""
+        if not (self._keys and frame.columns):
+            return frame
         for key, value in self._keys.items():
-            cells = columns.get(key, np.full(batch.n_rows, None, dtype=object))
-            is_none = np.fromiter((cell is None for cell in cells), np.bool_, batch.n_rows)
-            if is_none.any() or key not in columns:
-                filled = cells.copy()
-                filled[is_none] = value
-                columns = {**columns, key: filled}
-        return {name: columns[name] for name in self.columns or columns if name in columns}
+            own = [pl.col(key)] if key in frame.columns else []
+            frame = frame.with_columns(pl.coalesce(*own, pl.lit(value, pl.String)).alias(key))
+        return frame.select(name for name in self.columns or frame.columns if name in frame.columns)
 
     def _position(self) -> dict[str, Any]:
         is_open = self._current is not None
@@ -292,7 +285,6 @@ def open_source(
     *,
     columns: Sequence[str] | None = None,
     separator: str | None = None,
-    exact_columns: Collection[str] = (),
 ) -> "Source":
     r"""Open rows that arrive, from their beginning or from a position.
 
@@ -321,12 +313,12 @@ def open_source(
     ...     rows = open_source(str(path))
     ...     batch = rows.read(10)
     ...     rows.close()
-    >>> batch.columns["age"].tolist(), batch.lines.tolist()
+    >>> batch.frame["age"].to_list(), batch.lines.tolist()
     (['31', '57'], [2, 4])
     >>> [(row.line, row.reason, row.text) for row in batch.rejected]
     [(3, '1 cells where the header has 2', '42')]
     """
-    reading = Reading(follow, None if columns is None else list(columns), separator, exact_columns)
+    reading = Reading(follow, None if columns is None else list(columns), separator)
     at = None if position is None else position["in"]
     rows: FileSource | FolderSource
     if source == "-":

@@ -7,9 +7,10 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, object_columns
+from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.byte_streams import ByteStream
 from rareclass.tables.dialect import ROW_LIMIT, UTF8_MARK, UTF16_MARKS
 
@@ -217,7 +218,7 @@ class TextSource(ABC):
         if not taken.n_read and self._lines.ended and not self._lines.ahead:
             return None
         return Batch(
-            columns=self._columns_of(taken),
+            frame=self._frame_of(taken),
             lines=np.array(taken.lines, dtype=np.int64),
             file=self._name,
             rejected=taken.rejected,
@@ -246,8 +247,9 @@ class TextSource(ABC):
         place = {"offset": lines.offset, "line": lines.line, "columns": self.columns}
         return place if lines.encoding == "utf-8" else {**place, "encoding": lines.encoding}
 
-    def _columns_of(self, taken: TakenRows) -> dict[str, Any]:
-        return object_columns(self.columns or [], taken.rows)
+    @abstractmethod
+    def _frame_of(self, taken: TakenRows) -> pl.DataFrame:
+        """Return the cells of the rows as text."""
 
     def _reject(self, taken: TakenRows, line: int, reason: str, raw: bytes) -> None:
         # Four bytes a character at most; a cut one is dropped with what is over.
