@@ -242,23 +242,6 @@ def test_threshold_without_spread_is_the_midpoint():
     assert equal_error_threshold(np.array([1.0, 2.0]), np.zeros(2)) == 1.5
 
 
-@pytest.mark.parametrize(
-    ("learner", "message"),
-    [
-        (OPAUC(eta=0.0), "eta=0.0"),
-        (OPAUC(lam=-1.0), "lam=-1.0"),
-        (OPAUC(rank=0), "rank=0"),
-        (OPAUC(rank=2.5), "rank=2.5"),
-        (OPAUC(n_epochs=0), "n_epochs=0"),
-        (AdaOAM(delta=0.0), "delta=0.0"),
-        (AdaOAM(eta=np.inf), "eta=inf"),
-    ],
-)
-def test_parameters_out_of_range_are_named(learner, message):
-    with pytest.raises(ValueError, match=message):
-        learner.start(2, [0, 1])
-
-
 def test_more_features_than_memory_name_the_remedy(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 2**30)
     with pytest.raises(ValueError, match=r"6,000 features take 549.3 MiB.*rank=50"):
