@@ -21,13 +21,13 @@ def test_rows_are_split_by_the_level_of_greatest_weight(rows, weighted):
         return
     found = read_levels(y, weight if weighted else None)
     weight = weight if weighted else np.ones(len(y))
-    assert found.levels.tolist() == np.unique(y[kept]).tolist()
-    mass = {level: weight[y == level].sum() for level in found.levels}
+    assert found.classes.tolist() == np.unique(y[kept]).tolist()
+    mass = {level: weight[y == level].sum() for level in found.classes}
     assert mass[found.majority_label] == max(mass.values())
     is_majority = y == found.majority_label
     np.testing.assert_array_equal(found.majority, np.flatnonzero(is_majority & kept))
     np.testing.assert_array_equal(found.rare, np.flatnonzero(~is_majority & kept))
-    np.testing.assert_array_equal(found.levels[found.rare_codes], y[found.rare])
+    np.testing.assert_array_equal(found.classes[found.codes], y[found.rare])
     if weighted:
         np.testing.assert_array_equal(found.rare_weight, weight[found.rare] / weight.max())
         np.testing.assert_array_equal(found.majority_weight, weight[found.majority] / weight.max())
@@ -41,8 +41,8 @@ def test_the_majority_stands_anywhere_in_the_order(majority):
     y = order + [majority] * 5
     found = read_levels(y, levels=order)
     assert found.majority_label == majority
-    assert found.levels.tolist() == order
-    assert found.rare_codes.tolist() == [k for k in range(3) if order[k] != majority]
+    assert found.classes.tolist() == order
+    assert found.codes.tolist() == [k for k in range(3) if order[k] != majority]
 
 
 def test_equal_weights_are_settled_by_rows_then_by_order():
@@ -75,8 +75,8 @@ def test_numbers_booleans_and_halves_have_an_order():
 
 def test_levels_without_rows_stay_in_the_order():
     found = read_levels([0, 5, 5], levels=[0, 3, 5])
-    assert found.levels.tolist() == [0, 3, 5]
-    assert found.majority_level == 2
+    assert found.classes.tolist() == [0, 3, 5]
+    assert found.majority_code == 2
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_lengths_and_weights_are_checked():
     with pytest.raises(ValueError, match="sample_weight"):
         read_levels([1, 2], [-1.0, 1.0])
     # A row of weight 0 is absent, whatever its label.
-    assert read_levels([1, 2, np.nan], [1.0, 1.0, 0.0]).levels.tolist() == [1, 2]
+    assert read_levels([1, 2, np.nan], [1.0, 1.0, 0.0]).classes.tolist() == [1, 2]

@@ -38,7 +38,7 @@ def rare_of_list(labels, weight=None) -> set | str:
         found = read_labels(labels, None, None, len(labels), several=True)
     except ValueError:
         return "refused"
-    rare = found.pos_label if found.which is not None else (found.pos_label,)
+    rare = found.pos_label if found.codes is not None else (found.pos_label,)
     rows = [values(labels)[row] in values(rare) for row in range(len(labels))]
     assert np.flatnonzero(rows).tolist() == found.rare.tolist()
     return set(values(rare))
@@ -102,7 +102,7 @@ def levels_of_list(labels, order=None) -> list | str:
         found = read_levels(labels, levels=order)
     except ValueError:
         return "refused"
-    return values(found.levels)
+    return values(found.classes)
 
 
 def levels_of_file(path, order=None) -> list | str:

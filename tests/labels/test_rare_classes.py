@@ -29,7 +29,7 @@ def test_rows_of_all_rare_classes_are_found(counts, weighted, seed):
     counts_by_weight = [k for k in range(len(y)) if weight is None or weight[k] > 0.0]
     assert found.pos_label == tuple(range(10, 7 + 3 * len(counts) + 1, 3))
     assert found.rare.tolist() == [k for k in counts_by_weight if y[k] != 7]
-    assert [found.pos_label[k] for k in found.which] == y[found.rare].tolist()
+    assert found.classes[found.codes].tolist() == y[found.rare].tolist()
     assert np.asarray(found.majority).tolist() == [k for k in counts_by_weight if y[k] == 7]
     assert found.classes.tolist() == sorted(set(y.tolist()))
 
@@ -38,7 +38,7 @@ def test_rows_of_all_rare_classes_are_found(counts, weighted, seed):
 def test_two_labels_are_one_rare_class(pos_label):
     y = list("aaaabb")
     found, wanted = read_labels(y, None, pos_label, 6, several=True), read_labels(y, None, "b", 6)
-    assert found.which is None
+    assert found.codes is None
     assert found.pos_label == "b" == wanted.pos_label
     np.testing.assert_array_equal(found.rare, wanted.rare)
 

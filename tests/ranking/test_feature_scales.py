@@ -146,7 +146,7 @@ def learn(X, target, width):
 def study(X, y, kernel="gaussian", weight=None, has_levels=False):
     if has_levels:
         levels = read_levels(y, weight, None, len(y))
-        target = OrderedLevels(levels, cost_matrix(len(levels.levels), "distance"))
+        target = OrderedLevels(levels, cost_matrix(len(levels.classes), "distance"))
     else:
         target = TwoClasses(read_labels(y, weight, 1, len(y)))
     rows, distinct = distinct_rows(as_source(X), target, 20_000, 0)
@@ -457,7 +457,7 @@ def test_equal_rows_of_different_levels_stay_apart():
     levels = OrderedLevels(read_levels(y), np.ones((3, 3)))
     rows, target = distinct_rows(as_source(X), levels, 9, 0)
     held = rows.take(slice(None))[: len(target.labels.rare), 0]
-    pairs = sorted(zip(held, target.labels.rare_codes, target.labels.rare_weight, strict=True))
+    pairs = sorted(zip(held, target.labels.codes, target.labels.rare_weight, strict=True))
     assert pairs == [(0.0, 0, 2.0), (0.0, 2, 1.0), (1.0, 2, 1.0)]
 
 

@@ -137,9 +137,9 @@ def read_training_rows(
     labels, which = read_labels(y, weight, pos_label, table.n_rows, several=True), None
     is_rare = np.zeros(table.n_rows, dtype=bool)
     is_rare[labels.rare] = True
-    if labels.which is not None:
+    if labels.codes is not None:
         which = np.full(table.n_rows, -1, dtype=np.int16)
-        which[labels.rare] = labels.which
+        which[labels.rare] = np.unique(labels.codes, return_inverse=True)[1]
     dealt = folds_of(cv, table.n_rows, len(labels.rare), time is not None)
     fold = fold_numbers(dealt.cv, labels, table.n_rows, seed, groups, time, which)
     part = None

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from rareclass.decide.rarity_scores import given_splits
 from rareclass.estimators.estimator import FitsRows, learned, same_columns
 from rareclass.findings import warn
-from rareclass.labels.two_classes import HeldRows
+from rareclass.labels.two_classes import Labels
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.metrics.areas import auc_of_cells, average_precision_of_cells
 from rareclass.metrics.rare_cells import RareCells
@@ -40,7 +40,7 @@ class Fold(NamedTuple):
 
 def make_folds(
     cv: Any,
-    labels: HeldRows,
+    labels: Labels,
     n_rows: int,
     random_state: Any,
     instead: str,

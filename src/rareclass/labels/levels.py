@@ -1,22 +1,21 @@
 """An ordered target: its levels, which of them is summed, and the rows that are held."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rareclass.errors import first_names, nearest_name
 from rareclass.labels.spelling import codes_among, label_value
 from rareclass.labels.two_classes import (
-    AllBut,
-    RowNumbers,
+    Labels,
+    all_but_one,
     label_array,
     label_column,
     largest,
     missing_labels,
     no_label,
     plain,
-    row_dtype,
     row_weights,
 )
 
@@ -25,29 +24,9 @@ _MOST_LEVELS = 1000
 _SHOWN = 12
 
 
-class Levels(NamedTuple):
-    """The levels in order, and the rows that count: those held, and those of one level summed.
-
-    Row numbers are in increasing order, of rows with weight above 0.
-    """
-
-    levels: np.ndarray  # in increasing order; some of them may have no rows
-    majority_level: int  # position of the level with the greatest weight
-    rare: np.ndarray  # rows of all other levels
-    majority: RowNumbers  # rows of the majority level
-    rare_weight: np.ndarray
-    majority_weight: np.ndarray | None  # None when every row counts once
-    rare_codes: np.ndarray  # position of the level of each held row
-
-    @property
-    def majority_label(self) -> Any:
-        """The level of greatest weight, as a user writes it."""
-        return plain(self.levels[self.majority_level])
-
-
 def read_levels(
     y: Any, sample_weight: Any = None, levels: Any = None, n_rows: int | None = None
-) -> Levels:
+) -> Labels:
     """Read an ordered target: the level with the greatest weight is the majority.
 
     Levels of equal weight are settled by the number of rows, then by the order: the first one is
@@ -61,16 +40,16 @@ def read_levels(
     `levels` (naming row and value), text without `levels`, a wrong length or a weight below zero.
 
     >>> target = read_levels(["low", "low", "high"], levels=["low", "medium", "high"])
-    >>> target.majority_level, target.rare.tolist(), target.rare_codes.tolist()
-    (0, [2], [2])
+    >>> target.majority_label, target.rare.tolist(), target.codes.tolist()
+    ('low', [2], [2])
     """
     levels = _order_of(y) if levels is None else levels
     y = label_column(y, n_rows)
     weight = row_weights(sample_weight, len(y), relative=True)
     kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
     order, codes = _encode(y, levels, kept)
-    weight = None if weight is None else weight[kept]
-    mass, count = np.bincount(codes, weight, len(order)), np.bincount(codes, minlength=len(order))
+    count = np.bincount(codes, minlength=len(order))
+    mass = count if weight is None else np.bincount(codes, weight[kept], len(order))
     if not count.any():
         raise ValueError("y is empty: rows of two levels or more are needed.")
     if np.count_nonzero(count) == 1:
@@ -79,18 +58,7 @@ def read_levels(
             f"the target holds one class only, {only!r}: there is nothing to rank it against. "
             "Rows of a second level are needed."
         )
-    majority_level = largest(mass, count)
-    held = codes != majority_level
-    rare = kept[held].astype(row_dtype(len(y)))
-    return Levels(
-        levels=order,
-        majority_level=majority_level,
-        rare=rare,
-        majority=AllBut(len(y), rare) if weight is None else kept[~held].astype(rare.dtype),
-        rare_weight=np.ones(np.count_nonzero(held)) if weight is None else weight[held],
-        majority_weight=None if weight is None else weight[~held],
-        rare_codes=codes[held],
-    )
+    return all_but_one(order, codes, largest(mass, count), weight)
 
 
 def encode(y: Any, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:

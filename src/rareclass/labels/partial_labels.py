@@ -3,9 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from rareclass.labels.two_classes import (
+    classes_of,
     label_column,
     missing_labels,
     plain,
@@ -105,8 +105,7 @@ def _read_codes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     code = np.full(n_rows, UNLABELLED)
     if not len(given):
         return code, np.empty(0)
-    check_classification_targets(given)
-    classes, code[~empty] = np.unique(given, return_inverse=True)
+    classes, code[~empty] = classes_of(given)
     return code, classes
 
 
@@ -181,11 +180,7 @@ def _with_stand_in(classes: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, n
     stand_in: Any = "not " + " or ".join(map(str, classes)) if classes.dtype.kind in "US" else -1
     if classes.dtype.kind == "b":
         stand_in = not classes[0]
-    widened = (
-        np.unique(np.append(classes, stand_in))
-        if classes.dtype.kind != "b"
-        else (np.array([False, True]))
-    )
+    widened = np.unique(np.append(classes, stand_in))
     position = np.searchsorted(widened, classes)
     moved = np.where(code == UNLABELLED, UNLABELLED, position[code])
     return widened, moved, widened[widened == stand_in][0]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -177,33 +177,12 @@ def row_dtype(n_rows: int) -> type[np.signedinteger]:
     return np.int32 if n_rows < 2**31 else np.int64
 
 
-class HeldRows(Protocol):
-    """Rows that are held, and rows that are summed: `Labels`, or `levels.Levels`."""
-
-    @property
-    def rare(self) -> np.ndarray:
-        """Numbers of the rows that are held, increasing, of weight above 0."""
-
-    @property
-    def majority(self) -> RowNumbers:
-        """Numbers of the rows that are summed, likewise."""
-
-    @property
-    def rare_weight(self) -> np.ndarray:
-        """Weights of the rows that are held."""
-
-    @property
-    def majority_weight(self) -> np.ndarray | None:
-        """Weights of the rows that are summed; None when every row counts once."""
-
-
 class Labels(NamedTuple):
-    """The labels, which of them are rare, and the rows that count.
+    """The labels in order, which of them are rare, and the rows that count.
 
     ``rare`` and ``majority`` are row numbers in increasing order, of rows with weight above 0. Of
-    several rare labels ``pos_label`` is the tuple, in order, and ``which`` the position in it of
-    each rare row's label: what is learned of them is learned of any of them first, and then of each
-    among the rare rows.
+    several rare labels, or levels, ``pos_label`` is the tuple of all but the majority's, in order,
+    and ``codes`` the position among ``classes`` of each rare row's label.
     """
 
     classes: np.ndarray
@@ -211,8 +190,19 @@ class Labels(NamedTuple):
     rare: np.ndarray
     majority: RowNumbers
     rare_weight: np.ndarray
-    majority_weight: np.ndarray | None
-    which: np.ndarray | None = None
+    majority_weight: np.ndarray | None  # None when every row counts once
+    codes: Any = None  # an array; None of two labels
+
+    @property
+    def majority_code(self) -> int:
+        """Position among the classes of the one label that is not rare."""
+        rare = self.pos_label if isinstance(self.pos_label, tuple) else (self.pos_label,)
+        return next(k for k, label in enumerate(self.classes.tolist()) if label not in rare)
+
+    @property
+    def majority_label(self) -> Any:
+        """The label that is not rare, as a user writes it."""
+        return plain(self.classes[self.majority_code])
 
 
 def read_labels(
@@ -229,8 +219,8 @@ def read_labels(
     list leaves no label or several for the rest, or the labels are too many to be classes.
 
     >>> found = read_labels(list("aaaaaaaabcbcbcbcbc"), None, None, 18, several=True)
-    >>> found.pos_label, found.rare[:4].tolist(), found.which[:4].tolist()
-    (('b', 'c'), [8, 9, 10, 11], [0, 1, 0, 1])
+    >>> found.pos_label, found.rare[:4].tolist(), found.codes[:4].tolist()
+    (('b', 'c'), [8, 9, 10, 11], [1, 2, 1, 2])
     """
     y = label_column(None if y is None else np.asarray(y), n_rows)
     missing = missing_labels(y)
@@ -257,13 +247,22 @@ def read_labels(
     if len(rare) == 1:
         is_rare = code if rare == [1] and code.dtype == bool else code == rare[0]
         return _held_apart(is_rare, weight, classes, classes[rare[0]])
-    labels = tuple(plain(classes[k]) for k in rare)
-    few = few_of({str(label): rows[label] for label in labels})
+    [rest] = set(range(len(classes))) - {*rare}
+    found = all_but_one(classes, code, rest, weight)
+    few = few_of({str(label): rows[label] for label in found.pos_label})
     if few:
         warn(words_of_few(few), finding=Finding(FindingKind.FEW_OF_CLASS, {"rows": few}))
-    is_rare = np.isin(code, rare)
-    held = _held_apart(is_rare, weight, classes, labels)
-    return held._replace(which=np.searchsorted(rare, code[is_rare]))
+    return found
+
+
+def all_but_one(
+    classes: np.ndarray, code: np.ndarray, majority: int, weight: np.ndarray | None
+) -> Labels:
+    """Return the rows of all labels but one; `code` is of the rows of weight above 0."""
+    is_rare = code != majority
+    labels = tuple(plain(label) for k, label in enumerate(classes) if k != majority)
+    found = _held_apart(is_rare, weight, classes, labels)
+    return found._replace(codes=code[is_rare])
 
 
 def _as_list(pos_label: Any) -> list[Any] | None:

@@ -36,7 +36,7 @@ from rareclass.kernels.kernels import (
     mean_width,
 )
 from rareclass.kernels.landmarks import LandmarkCandidates, Landmarks, choose_landmarks
-from rareclass.labels.two_classes import HeldRows
+from rareclass.labels.two_classes import Labels
 from rareclass.machine import factorising, parse_bytes, size_text
 from rareclass.metrics.rare_cells import RareCells, search, weigh_distinct
 from rareclass.ranking.losses import LabellingLoss, Loss
@@ -335,7 +335,7 @@ def coefficients_of(solutions: Sequence[Solution]) -> np.ndarray:
     return np.column_stack([solution.at.coefficients for solution in solutions])
 
 
-def width_of_rows(settings: KernelSettings, source: RowSource, labels: HeldRows) -> float:
+def width_of_rows(settings: KernelSettings, source: RowSource, labels: Labels) -> float:
     """Sigma: the number given, or the mean distance of the rows that count; one pass of them."""
     width = given_width(settings.width, settings.kernel)
     if width is not None:

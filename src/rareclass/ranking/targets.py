@@ -17,7 +17,6 @@ from rareclass.decide.threshold import threshold_between, thresholds_of_codes
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import learn_calibration, learn_level_calibration
 from rareclass.folds.score_scale import MajorityScores, match_majority
-from rareclass.labels.levels import Levels
 from rareclass.labels.two_classes import Labels, plain
 from rareclass.metrics import mauc, roc_auc
 from rareclass.metrics.scored_classes import ScoredClasses
@@ -134,25 +133,26 @@ class TwoClasses:
 class OrderedLevels:
     """Every level above all lower ones; `costs` of shape (n_levels, n_levels) weigh the pairs."""
 
-    labels: Levels
+    labels: Labels
     costs: np.ndarray
     rows_held = "rows outside the majority"
 
     @property
     def held_code(self) -> np.ndarray:
         """Positions of levels."""
-        return self.labels.rare_codes
+        codes: np.ndarray = self.labels.codes
+        return codes
 
     @property
     def majority_code(self) -> int:
         """The position of the majority level."""
-        return self.labels.majority_level
+        return self.labels.majority_code
 
     @property
     def attributes(self) -> dict[str, Any]:
         """The levels, in their order, and the most frequent one."""
         labels = self.labels
-        return {"classes_": labels.levels, "majority_level_": labels.majority_label}
+        return {"classes_": labels.classes, "majority_level_": labels.majority_label}
 
     def loss(self, base: Loss) -> Loss:
         """The loss of a pair, summed over pairs of different levels."""
@@ -163,12 +163,12 @@ class OrderedLevels:
                 ErrorKind.UNSUPPORTED,
                 value=type(base).__name__,
             )
-        return OrdinalLoss(base, self.labels.rare_codes, self.labels.majority_level, self.costs)
+        return OrdinalLoss(base, self.held_code, self.majority_code, self.costs)
 
     def strata(self, n_rows: int) -> np.ndarray:
         """The position of the level of every row."""
-        codes = np.full(n_rows, self.labels.majority_level)
-        codes[self.labels.rare] = self.labels.rare_codes
+        codes = np.full(n_rows, self.majority_code)
+        codes[self.labels.rare] = self.held_code
         return codes
 
     def on_part(
@@ -176,7 +176,7 @@ class OrderedLevels:
     ) -> "OrderedLevels":
         """Levels of fewer rows."""
         rows = _in_order(held_weight, majority_weight)
-        labels = self.labels._replace(rare_codes=self.labels.rare_codes[held], **rows)
+        labels = self.labels._replace(codes=self.held_code[held], **rows)
         return OrderedLevels(labels, self.costs)
 
     def measure(self, y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> float:
@@ -185,12 +185,12 @@ class OrderedLevels:
 
     def threshold(self, rows: RankingScores, loss: Loss) -> np.ndarray:
         """The scores between levels of least absolute error."""
-        n_levels = len(self.labels.levels)
+        n_levels = len(self.labels.classes)
         return thresholds_of_codes(rows.y, rows.scores[:, 0], rows.weight, n_levels)
 
     def calibration(self, rows: RankingScores) -> LevelCalibration:
         """The maps to the probabilities of levels."""
-        n_levels = len(self.labels.levels)
+        n_levels = len(self.labels.classes)
         return learn_level_calibration(rows.y, rows.scores[:, 0], rows.weight, n_levels)
 
 
@@ -239,12 +239,12 @@ def _in_order(held_weight: np.ndarray, majority_weight: np.ndarray) -> dict[str,
     }
 
 
-def pair_costs(pair_cost: Any, levels: Levels) -> np.ndarray:
+def pair_costs(pair_cost: Any, levels: Labels) -> np.ndarray:
     """The cost of a pair of each two levels, lower first; the parameter `pair_cost` of estimators.
 
     Raises `ValueError` on anything else than the parameter allows, naming the two levels.
     """
-    n = len(levels.levels)
+    n = len(levels.classes)
     r, t = np.triu_indices(n, 1)
     costs = np.ones((n, n))
     if isinstance(pair_cost, str) and pair_cost == "distance":
@@ -256,12 +256,12 @@ def pair_costs(pair_cost: Any, levels: Levels) -> np.ndarray:
     bad = ~(np.isfinite(costs[r, t]) & (costs[r, t] >= 0.0))
     if bad.any():
         k = int(np.argmax(bad))
-        low, high = plain(levels.levels[r[k]]), plain(levels.levels[t[k]])
+        low, high = plain(levels.classes[r[k]]), plain(levels.classes[t[k]])
         raise ValueError(
             f"pair_cost of the levels {low!r} and {high!r} is {costs[r[k], t[k]]}: it must be a "
             "finite number of at least 0."
         )
-    present = np.union1d(levels.rare_codes, levels.majority_level)
+    present = np.union1d(levels.codes, levels.majority_code)
     if not np.triu(costs, 1)[np.ix_(present, present)].any():
         raise ValueError("pair_cost is 0 for every pair of levels in y: nothing is to be ranked.")
     return costs
