@@ -350,19 +350,19 @@ def test_only_cuts_that_have_long_held_nothing_are_forgotten(objective):
     holding, idle = (Cut(delta, np.zeros(rank + 1)) for delta in (3.0, -5.0))
     objective.cuts += [holding, idle]
     for _ in range(60):
-        assert objective.lower_bound(1.0)[0] == pytest.approx(3.0)
+        assert objective.lower_bound()[0] == pytest.approx(3.0)
     assert objective.cuts == [*first, holding]
 
 
 @every_loss
 def test_the_best_point_on_a_line_is_near_that_of_an_even_grid(name):
     """Also where F rises at once, or falls to the end."""
-    objective, lam = LabellingObjective(machine(name)._prepare(X, Y, None).problem(1.0)), 0.01
+    objective = LabellingObjective(machine(name)._prepare(X, Y, None).problem(0.01))
     rng, shares = np.random.default_rng(0), np.linspace(0.0, 1.0, 65)
     for size in np.repeat([0.01, 0.3, 3.0], 5):
         unknowns = size * rng.normal(size=(2, len(objective.start.unknowns)))
-        start, end = (objective.value(objective.point(own), lam) for own in unknowns)
-        wanted = min(objective.value(start.at.towards(end.at, s), lam).F for s in shares)
-        reached = _best_on_line(objective, start, end, lam).F
+        start, end = (objective.scored(own) for own in unknowns)
+        wanted = min(objective.between(start, end, s).F for s in shares)
+        reached = _best_on_line(objective, start, end).F
         assert reached <= min(start.F, end.F)
         assert reached - wanted <= 0.1 * (max(start.F, end.F) - wanted)

@@ -29,7 +29,7 @@ References
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
@@ -54,21 +54,11 @@ _MOST_STEPS, _EXACT, _NEARLY, _JITTER = 60, 1e-12, 0.995, 1e-15
 
 
 class Point(NamedTuple):
-    """Unknowns and the scores they give, which are linear in them."""
+    """Unknowns, the scores they give, F there, and the labelling that is the worst."""
 
     unknowns: np.ndarray
     rare: np.ndarray
     majority: np.ndarray
-
-    def towards(self, other: Self, share: float) -> "Point":
-        """The point on the line to another: 0 is this one, 1 the other."""
-        return Point(*(a + share * (b - a) for a, b in zip(self, other, strict=True)))
-
-
-class Value(NamedTuple):
-    """F at a point, and the labelling that is the worst there."""
-
-    at: Point
     F: float
     worst: Labelling
 
@@ -81,34 +71,42 @@ class Cut:
     g: np.ndarray
     idle: float = 0.0  # programmes in a row in which it held nothing; -inf: it stays
 
-    def at(self, point: Point) -> float:
+    def at(self, unknowns: np.ndarray) -> float:
         """Value at a point."""
-        return float(self.delta - self.g @ point.unknowns)
+        return float(self.delta - self.g @ unknowns)
 
 
 class LabellingObjective:
     """F and its cuts for one problem; `passes` counts the readings of the majority."""
 
     def __init__(self, problem: RankingProblem) -> None:
-        self.problem, self.passes = problem, 0.0
+        self.problem, self.lam, self.passes = problem, problem.lam, 0.0
         self.loss: LabellingLoss = problem.loss
         self._weights = problem.rare_weight, problem.majority_weight
-        self.start = self.point(np.zeros(problem.rank + self.loss.has_intercept))
-        first = self.loss.first(*self._ranked(self.start))
+        # Where all unknowns are 0, all scores are.
+        scores = [np.zeros(len(weight)) for weight in self._weights]
+        self.start = self.at(np.zeros(problem.rank + self.loss.has_intercept), *scores)
+        first = self.loss.first(*map(RankedClass, scores, self._weights))
         self.cuts = [self.cut(labelling, idle=-np.inf) for labelling in first]
 
-    def point(self, unknowns: np.ndarray) -> Point:
-        """Score all rows: one pass."""
+    def at(self, unknowns: np.ndarray, rare: np.ndarray, majority: np.ndarray) -> Point:
+        """F where the scores are known: no pass, O(m log m)."""
+        worst = self.loss.worst(*map(RankedClass, (rare, majority), self._weights))
+        w = unknowns[: self.problem.rank]
+        F = 0.5 * self.lam * float(w @ w) + worst.value(rare, majority)
+        return Point(unknowns, rare, majority, F, worst)
+
+    def between(self, one: Point, other: Point, share: float) -> Point:
+        """The point on a line, on which scores are linear: 0 is one end, 1 the other."""
+        return self.at(*(a + share * (b - a) for a, b in zip(one[:3], other[:3], strict=True)))
+
+    def scored(self, unknowns: np.ndarray) -> Point:
+        """F at unknowns of which the scores are not known: one pass."""
         p, level = self.problem, unknowns[self.problem.rank :].sum()
         coefficients = p.whitener @ unknowns[: p.rank]
         majority = p.rows.map(block_scores, p.expansion, coefficients)
         self.passes += 1.0
-        return Point(unknowns, expand(p.rare_kernel, coefficients) + level, majority + level)
-
-    def value(self, at: Point, lam: float) -> Value:
-        """F at a point: no pass, O(m log m)."""
-        worst, w = self.loss.worst(*self._ranked(at)), at.unknowns[: self.problem.rank]
-        return Value(at, 0.5 * lam * float(w @ w) + worst.value(at.rare, at.majority), worst)
+        return self.at(unknowns, expand(p.rare_kernel, coefficients) + level, majority + level)
 
     def cut(self, labelling: Labelling, idle: float = 0.0) -> Cut:
         """The cut of a labelling: a pass of the rows that it labels wrong."""
@@ -120,18 +118,13 @@ class LabellingObjective:
         self.passes += np.count_nonzero(v) / max(len(v), 1)
         return Cut(labelling.delta, g, idle)
 
-    def lower_bound(self, lam: float) -> tuple[float, np.ndarray]:
+    def lower_bound(self) -> tuple[float, np.ndarray]:
         """The minimum of the regulariser and the highest cut; forgets cuts that are long idle."""
-        value, unknowns, alpha = minimum_of_cuts(self.cuts, self.problem.rank, lam)
+        value, unknowns, alpha = minimum_of_cuts(self.cuts, self.problem.rank, self.lam)
         for cut, weight in zip(self.cuts, alpha, strict=True):
             cut.idle = min(cut.idle, 0.0) if weight > _HOLDS else cut.idle + 1.0
         self.cuts = [cut for cut in self.cuts if cut.idle <= _MOST_IDLE]
         return value, unknowns
-
-    def _ranked(self, at: Point) -> tuple[RankedClass, RankedClass]:
-        """Both classes in the order of their scores."""
-        rare, majority = self._weights
-        return RankedClass(at.rare, rare), RankedClass(at.majority, majority)
 
 
 def _pull_of_block(
@@ -151,14 +144,14 @@ def minimize_labellings(
     of a lam.
     """
     objective, found = LabellingObjective(problem), {}
-    start = objective.start
+    best = objective.start
     for k, lam in path:
-        best, history, status = _solve(objective, start, lam, run)
-        start, last = best.at, history[-1]
-        coefficients = problem.whitener @ start.unknowns[: problem.rank]
+        objective.lam = lam
+        best, history, status = _solve(objective, objective.at(*best[:3]), run)
+        last, coefficients = history[-1], problem.whitener @ best.unknowns[: problem.rank]
         # F has no gradient where it is lowest: that is a corner.
-        none = np.full(len(start.unknowns), np.nan)
-        at = Evaluation(start.unknowns, best.F, none, coefficients, None, Token.new())
+        none = np.full(len(best.unknowns), np.nan)
+        at = Evaluation(best.unknowns, best.F, none, coefficients, None, Token.new())
         cost = last.optimality, last.iteration, status, last.passes
         found[k] = Solution(at, *cost, history, None)
         run.done()
@@ -166,23 +159,23 @@ def minimize_labellings(
 
 
 def _solve(
-    objective: LabellingObjective, start: Point, lam: float, run: PathSettings
-) -> tuple[Value, list[Step], Status]:
-    """The minimum for one lam, and the way there."""
+    objective: LabellingObjective, best: Point, run: PathSettings
+) -> tuple[Point, list[Step], Status]:
+    """The minimum for one lam from a point, and the way there."""
     before, share_in_memory = objective.passes, objective.problem.share_in_memory
-    best, lower, is_stuck = objective.value(start, lam), -np.inf, False
     history: list[Step] = []
+    lower, is_stuck = -np.inf, False
     objective.cuts.append(objective.cut(best.worst))
     while True:
         # 1.
-        bound, unknowns = objective.lower_bound(lam)
+        bound, unknowns = objective.lower_bound()
         lower = max(lower, bound)
         gap = max(best.F - lower, 0.0) / abs(best.F) if best.F else 0.0
-        step = float(np.linalg.norm(unknowns - best.at.unknowns))
+        step = float(np.linalg.norm(unknowns - best.unknowns))
         passes = objective.passes - before
         history.append(Step(len(history), best.F, gap, step, passes, share_in_memory))
         if run.tell is not None:
-            run.tell(lam, history[-1])
+            run.tell(objective.lam, history[-1])
         if gap <= run.gap:
             return best, history, Status.CONVERGED
         if is_stuck:
@@ -190,23 +183,23 @@ def _solve(
         if len(history) > run.max_iter:
             return best, history, Status.MAX_ITER
         # 2.
-        end = objective.value(objective.point(unknowns), lam)
-        known = max(cut.at(end.at) for cut in objective.cuts)
-        best = _best_on_line(objective, best, end, lam)
+        end = objective.scored(unknowns)
+        known = max(cut.at(unknowns) for cut in objective.cuts)
+        best = _best_on_line(objective, best, end)
         # 3.
-        cut = objective.cut(objective.value(best.at.towards(end.at, _BEYOND), lam).worst)
-        if cut.at(end.at) <= known:  # it would leave the bound where it is
+        cut = objective.cut(objective.between(best, end, _BEYOND).worst)
+        if cut.at(unknowns) <= known:  # it would leave the bound where it is
             cut = objective.cut(end.worst)
-        is_stuck = cut.at(end.at) <= known
+        is_stuck = cut.at(unknowns) <= known
         objective.cuts.append(cut)
 
 
-def _best_on_line(objective: LabellingObjective, best: Value, end: Value, lam: float) -> Value:
+def _best_on_line(objective: LabellingObjective, best: Point, end: Point) -> Point:
     """The lowest F found on the line from the best point to another, by Brent's method."""
     tried = [best, end]
 
     def value(share: float) -> float:
-        tried.append(objective.value(best.at.towards(end.at, share), lam))
+        tried.append(objective.between(best, end, share))
         return tried[-1].F
 
     minimize_scalar(value, bounds=(0.0, 1.0), method="bounded", options={"maxiter": _LINE_POINTS})
