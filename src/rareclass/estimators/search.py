@@ -148,11 +148,13 @@ def best_of(means: np.ndarray, simplest_first: np.ndarray, tie: TieBreaker | Non
     >>> best_of(means, place, TieBreaker("", np.array([0.5, 0.3, 0.2, 0.1]), 0.002))
     1
     """
-    if tie is None:
-        near, by = np.arange(len(means)), means
-    else:
-        near, by = np.flatnonzero(means >= means.max() - tie.within), tie.means
-    return int(max(near, key=lambda k: (by[k], -simplest_first[k])))
+    within, by = (0.0, means) if tie is None else (tie.within, tie.means)
+    return int(max(as_good_as_best(means, within), key=lambda k: (by[k], -simplest_first[k])))
+
+
+def as_good_as_best(means: np.ndarray, within: float) -> np.ndarray:
+    """Positions of the means that are at most so far below the largest."""
+    return np.flatnonzero(means >= means.max() - within)
 
 
 def score_table(scores: np.ndarray) -> dict[str, np.ndarray]:

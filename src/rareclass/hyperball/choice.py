@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import binomtest
 
+from rareclass.estimators.search import as_good_as_best
 from rareclass.hyperball.ball import Ball, fit_ball, one_class_start
 from rareclass.hyperball.pool import (
     RARE,
@@ -142,10 +143,15 @@ class CandidateBalls(NamedTuple):
             )
         return cls(tried, whole, known.grouping, replace(settings, **_LOOSE))
 
+    @property
+    def widths(self) -> list[float | None]:
+        """Widths that are tried, each once."""
+        return list(dict.fromkeys(candidate.width for candidate in self.tried))
+
     def by_width(self) -> Iterator[tuple[list[int], BallSpace, Points]]:
         """Yield the positions of the candidates of each width, its space, and the pool's points."""
         few = min(self.settings.n_landmarks, _MOST_LANDMARKS)
-        for width in dict.fromkeys(candidate.width for candidate in self.tried):
+        for width in self.widths:
             chosen = [k for k, candidate in enumerate(self.tried) if candidate.width == width]
             yield chosen, *make_space(self.settings.kernel, width or 1.0, self.pool, few)
 
@@ -205,7 +211,8 @@ def held_out_choices(
                     squared = one.share_radius(ball.distances, squared)
                 deepest[k] = np.maximum(deepest[k], squared - ball.distances[rows])
             advance(note="" if width is None else f"width {width:.3g}")
-    depths, numbers = np.concatenate(found, axis=1), np.concatenate(tested)
+    depths = np.concatenate([np.zeros((len(tried), 0)), *found], axis=1)
+    numbers = np.concatenate([np.zeros(0, np.intp), *tested])
     # Folds that left no rare label have no ball: their rows are far outside.
     is_finite = np.isfinite(depths)
     lowest = np.min(depths, initial=0.0, where=is_finite)
@@ -218,18 +225,20 @@ def held_out_choices(
     ]
 
 
-def unlabelled_inside(balls: CandidateBalls, slacks: Sequence[float]) -> np.ndarray:
-    """Weigh the unlabelled rows in the balls of one category, with all labels: (candidates,).
-
-    Each candidate adds its number of `slacks` to the squared radius.
-    """
-    pool = balls.pool
-    unlabelled = pool.which(UNLABELLED)
-    inside = np.zeros((len(balls.tried), len(unlabelled)), dtype=bool)
-    for width in balls.by_width():
-        for k, _, ball in balls.fitted(*width, pool):
-            inside[k] |= ball.distances[unlabelled] <= ball.squared_radius + slacks[k]
-    return np.asarray(inside @ pool.weight[unlabelled])
+def unlabelled_inside(
+    of_category: Sequence[CandidateBalls], held_out: "Sequence[HeldOutChoice]"
+) -> np.ndarray:
+    """Weigh the unlabelled rows in the balls of a category, with all labels: (candidates,)."""
+    slacks, weights = iter(one.choice.slack for one in held_out), []
+    for balls in of_category:
+        pool, own = balls.pool, [next(slacks) for _ in balls.tried]
+        unlabelled = pool.which(UNLABELLED)
+        inside = np.zeros((len(own), len(unlabelled)), dtype=bool)
+        for width in balls.by_width():
+            for k, _, ball in balls.fitted(*width, pool):
+                inside[k] |= ball.distances[unlabelled] <= ball.squared_radius + own[k]
+        weights.append(inside @ pool.weight[unlabelled])
+    return np.concatenate(weights)
 
 
 class ConfusionCounts(NamedTuple):
@@ -347,7 +356,7 @@ def first_of_equals(choices: Sequence[Sequence[RadiusChoice]]) -> int:
     """
     mean = mean_f1(choices)
     a_row = np.mean([1.0 / max(row[0].n_rare, 1.0) for row in choices])
-    return int(np.argmax(mean >= mean.max() - _HALF_A_ROW * a_row - 1e-12))
+    return int(as_good_as_best(mean, float(_HALF_A_ROW * a_row) + 1e-12)[0])
 
 
 def mean_f1(choices: Sequence[Sequence[RadiusChoice]]) -> np.ndarray:
@@ -384,12 +393,10 @@ def fewest_balls(
     A number is as good where half a rare row more would lift its best score to the overall best.
     `numbers` has an entry for each candidate, the simplest first.
     """
-    enough = as_good_from(scores.max(), [row[0].n_rare for row in choices])
-    for number in dict.fromkeys(numbers):
-        own = np.flatnonzero([other == number for other in numbers])
-        if scores[own].max() >= enough:
-            break
-    return int(own[np.argmax(scores[own])])
+    best = scores.max()
+    within = best - as_good_from(best, [row[0].n_rare for row in choices])
+    fewest = numbers[as_good_as_best(scores, within)[0]]
+    return int(np.argmax(np.where([number == fewest for number in numbers], scores, -np.inf)))
 
 
 def as_good_from(best: float, n_rare: Sequence[float]) -> float:

@@ -3,14 +3,14 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, check_cv
-from threadpoolctl import threadpool_limits
+from sklearn.model_selection import StratifiedKFold
 
+from rareclass.decide.rarity_scores import given_splits
 from rareclass.estimators.estimator import learned, read_features
 from rareclass.estimators.search import SearchCV, ranks
 from rareclass.findings import warn
@@ -20,7 +20,6 @@ from rareclass.hyperball.choice import (
     CandidateBalls,
     ConfusionCounts,
     HeldOutChoice,
-    RadiusChoice,
     candidates,
     f1_interval,
     fewest_balls,
@@ -35,14 +34,11 @@ from rareclass.hyperball.pool import SHARE, SOLVED, BallParameters, survey, with
 from rareclass.hyperball.rach import RACH, BallClassifier
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
-from rareclass.machine import track
+from rareclass.machine import blas_threads, track
+from rareclass.parameters import check_whole
 
 # Numbers of balls a category that are tried by default.
 _NUMBERS = (1, 2, 3)
-# Of a category without any fold.
-_UNKNOWN = HeldOutChoice(
-    RadiusChoice(0.0, ConfusionCounts(0, 0, 0), 0.0, 0.0), np.zeros(0, np.intp), np.zeros(0)
-)
 
 
 @dataclass(eq=False, repr=False)
@@ -202,7 +198,10 @@ center_, ...
         self.majority_label_ = labels.majority
         held_out, called = self._hold_out(labels, balls), None
         if self.radius != SHARE and self.n_splits_ and len(labels.unlabelled()):
-            called = _called(balls, held_out)
+            with blas_threads(1):
+                called = np.array(
+                    [unlabelled_inside(balls[label], row) for label, row in held_out.items()]
+                )
         chosen = self._choose_candidate([*chain(*tried.values())], held_out, called)
         if self.refit:
             self.best_estimator_ = self._model(
@@ -237,44 +236,39 @@ center_, ...
     ) -> dict[Any, list[HeldOutChoice]]:
         """Hold out rows, and choose the best radius, for each category and candidate."""
         splits = {label: self._splits(labels, label) for label in labels.rare}
-        splits = {label: folds for label, folds in splits.items() if folds}
-        self.n_splits_ = max((len(folds) for folds in splits.values()), default=0)
-        of_all = balls[labels.rare[0]]
-        if not splits:
-            return {
-                label: [_UNKNOWN] * sum(len(one.tried) for one in of_all) for label in labels.rare
-            }
-        total = sum(len(folds) for folds in splits.values())
-        total *= sum(len({candidate.width for candidate in one.tried}) for one in of_all)
-        found: dict[Any, list[HeldOutChoice]] = {label: [] for label in splits}
+        # A category without a fold has no say, unless none has one.
+        splits = {label: folds for label, folds in splits.items() if folds} or splits
+        self.n_splits_ = max(len(folds) for folds in splits.values())
+        total = sum(
+            len(folds) * len(one.widths) for label, folds in splits.items() for one in balls[label]
+        )
         # Small problems: threads of BLAS would only wait for each other.
         with (
-            track(
-                "Choosing prices, margin and width", total=total, enabled=self.verbose
-            ) as advance,
-            threadpool_limits(1),
+            track("Choosing prices, margin and width", total, self.verbose) as advance,
+            blas_threads(1),
         ):
-            for label, folds in splits.items():
-                for one in balls[label]:
-                    found[label] += held_out_choices(
+            return {
+                label: [
+                    choice
+                    for one in balls[label]
+                    for choice in held_out_choices(
                         one, folds, self.radius == SHARE, self.learn_radius, advance
                     )
-        return found
+                ]
+                for label, folds in splits.items()
+            }
 
     def _splits(self, labels: PartialLabels, label: Any) -> list[np.ndarray]:
         """Return the rows held out in each fold; no fold where there is a single rare label."""
         rare, others = labels.rows_of(label), labels.labelled_but(label)
         rows = np.concatenate([rare, others])
         is_rare = np.arange(len(rows)) < len(rare)
-        is_number = isinstance(self.cv, Integral)
-        if isinstance(self.cv, str) or (is_number and int(self.cv) < 2):
-            raise ValueError(f"cv={self.cv!r} must be 2 folds or more, a splitter or a list.")
-        if not is_number:
-            splitter = check_cv(self.cv)
-            if splitter is not self.cv:  # a list of folds, made a splitter
-                return [np.intersect1d(test, rows) for _, test in splitter.split()]
-            pairs = splitter.split(np.empty((len(rows), 0)), is_rare)
-            return [rows[test] for _, test in pairs]
+        if not isinstance(self.cv, Integral):
+            tests = [test for _, test in given_splits(self.cv, np.empty((len(rows), 0)), is_rare)]
+            if isinstance(self.cv, Iterable):  # numbers of rows of the table
+                return [np.intersect1d(test, rows) for test in tests]
+            return [rows[test] for test in tests]
+        check_whole("cv", self.cv, "2 folds or more, a splitter or a list", 2)
         n_folds = min(int(self.cv), len(rare))
         if n_folds < 2:
             alone = single_row(label)
@@ -292,7 +286,7 @@ center_, ...
         held_out: dict[Any, list[HeldOutChoice]],
         called: np.ndarray | None,
     ) -> BallCandidate:
-        """Choose the best candidate and keep the results; see `_called` for `called`."""
+        """Choose the best candidate and keep the results; see `pu_scores` for `called`."""
         choices = [[one.choice for one in row] for row in held_out.values()]
         mean = judged = mean_f1(choices)
         if called is None:
@@ -325,20 +319,6 @@ center_, ...
             "rank": ranks(judged),
         } | ({} if called is None else {"pu_score": judged})
         return chosen
-
-
-def _called(
-    balls: dict[Any, list[CandidateBalls]], held_out: dict[Any, list[HeldOutChoice]]
-) -> np.ndarray:
-    """Weigh the unlabelled rows in the balls of each candidate: (categories, candidates)."""
-    called = []
-    with threadpool_limits(1):
-        for label, row in held_out.items():
-            slacks = (one.choice.slack for one in row)
-            called.append(
-                [unlabelled_inside(one, [*islice(slacks, len(one.tried))]) for one in balls[label]]
-            )
-    return np.array([np.concatenate(of_label) for of_label in called])
 
 
 def _uncertainty(counts: list[ConfusionCounts], interval: tuple[float, float]) -> str:
