@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rareclass.ensemble.which_class import WhichClass, summed_rarity
+from rareclass.ensemble.which_class import LN_10, WhichClass, summed_rarity
 from rareclass.rows.memory import count_threads, in_order
 
 # A RareClassifier is made, and its settings are read, without what reads tables and scores them.
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # Rows that a thread scores at a time: this bounds the memory of their views.
 _SCORED_ROWS = 20_000
-_LN_10 = float(np.log(10.0))
 
 
 class CombinedRanking:
@@ -76,7 +75,7 @@ class CombinedRanking:
 
     def score_typed(self, table: "TypedTable") -> np.ndarray:
         """`score_samples` of a table that was read already, as one of training."""
-        return -self.scale_(self._rarity(table, [self.members_])[:, 0]) / _LN_10
+        return -self.scale_(self._rarity(table, [self.members_])[:, 0]) / LN_10
 
     def score_and_classes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return `score_samples` and, of several rare classes, `class_probabilities`, at once.
@@ -84,7 +83,7 @@ class CombinedRanking:
         X as of `score_samples`, or a typed table. With one rare class its probability is 1.
         """
         rarity = self._rarity(self._typed(X), self._ensembles())
-        scores = -self.scale_(rarity[:, 0]) / _LN_10
+        scores = -self.scale_(rarity[:, 0]) / LN_10
         if self.which_class_ is None:
             return scores, np.ones((len(scores), 1))
         return scores, self.which_class_.probabilities(rarity[:, 1:])

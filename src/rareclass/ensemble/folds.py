@@ -140,10 +140,7 @@ def parts_of_rows(n_rows: int, seed: int, groups: Any = None, time: Any = None) 
     Dealt at random; rows of a group are in one part, and with `time` a part is a stretch of it.
     """
     if time is not None:
-        distinct, place = np.unique(
-            places(read_times(time, n_rows), n_rows, "time"), return_inverse=True
-        )
-        return place * _PARTS // len(distinct)
+        moment = places(read_times(time, n_rows), n_rows, "time")
+        return moment * _PARTS // (int(moment.max()) + 1)
     group = np.arange(n_rows) if groups is None else places(groups, n_rows, "groups")
-    distinct, place = np.unique(group, return_inverse=True)
-    return np.random.default_rng(seed).permutation(len(distinct))[place] % _PARTS
+    return np.random.default_rng(seed).permutation(int(group.max()) + 1)[group] % _PARTS

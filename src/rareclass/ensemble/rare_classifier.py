@@ -12,6 +12,7 @@ from rareclass.decide.class_thresholds import decades_above, thresholds_in_step
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, read_training_rows
+from rareclass.ensemble.which_class import LN_10
 from rareclass.errors import counted
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from rareclass.ensemble.plan import Plan
     from rareclass.ensemble.time_limit import TimeLimit
     from rareclass.estimators.search import Scoring
-
-_LN_10 = float(np.log(10.0))
 
 
 class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
@@ -262,7 +261,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         self.which_class_ = None if classes is None else classes.which
         used = {each.view for members in self._ensembles() for each in members}
         self.views_ = {name: view for name, view in views.views.items() if name in used}
-        scores = -log_rates / _LN_10
+        scores = -log_rates / LN_10
         self.held_out_score_ = held_out.measure(objective, scores)
         self.n_splits_ = views.rows.n_folds
         is_rare = held_out.is_rare[held_out.tested]
@@ -271,7 +270,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             "row": views.rows.number[held_out.tested],
             "rare": is_rare,
             "score": scores,
-            "pooled": combination.pooled(held_out.tested) / _LN_10,
+            "pooled": combination.pooled(held_out.tested) / LN_10,
             **({} if weight is None else {"weight": weight}),
         }
         if classes is not None:

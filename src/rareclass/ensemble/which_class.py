@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rareclass.decide.calibration.calibration import Calibration
-from rareclass.folds.majority_part import draw_class
+from rareclass.folds.majority_part import draw_classes
 
 # A model is made, and its settings are read, without what scores rows.
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _MEMBERS = ("extra trees", "logistic regression", "histogram boosting")
 # as much as all rows of the class.
 _MOST_ROWS = 20_000
 _LEAST_PROBABILITY = 1e-9
-_LN_10 = float(np.log(10.0))
+LN_10 = float(np.log(10.0))
 
 
 @dataclass(eq=False)
@@ -54,7 +54,7 @@ class ClassRanking:
         """Return the probability of the class for the summed rarity of its members."""
         if self.scale is None or self.calibration is None:
             return np.full(len(rarity), self.share)
-        return self.calibration(-self.scale(rarity) / _LN_10)
+        return self.calibration(-self.scale(rarity) / LN_10)
 
 
 @dataclass(eq=False)
@@ -156,16 +156,8 @@ def _learned_from(
     rare = np.flatnonzero(of_row >= 0)
     if len(rare) <= _MOST_ROWS:
         return _LearnedRows(rare, None if weight is None else weight[rare])
-    rng, most = np.random.default_rng(seed), _MOST_ROWS // n_classes
-    rows, weights = [], []
-    for k in range(n_classes):
-        members = np.flatnonzero(of_row == k)
-        own = None if weight is None else weight[members]
-        drawn = draw_class(len(members), most, rng, own)
-        rows.append(members[drawn.rows])
-        weights.append(drawn.weight)
-    order = np.argsort(np.concatenate(rows))
-    return _LearnedRows(np.concatenate(rows)[order], np.concatenate(weights)[order])
+    most = [_MOST_ROWS // n_classes] * n_classes
+    return _LearnedRows(*draw_classes(of_row, weight, most, seed))
 
 
 def _learn_class(
@@ -191,7 +183,7 @@ def _learn_class(
     inner.run(_members(fitted))
     how = (objective, fitted.seed)
     combination = combine(inner.candidates, held_out, *how)
-    scores = -cross_fitted_log_rates(inner.candidates, held_out, *how) / _LN_10
+    scores = -cross_fitted_log_rates(inner.candidates, held_out, *how) / LN_10
     calibration = learn_calibration(is_class[held_out.tested], scores, held_out.tested_weight)
     if calibration is None:
         return none, everywhere

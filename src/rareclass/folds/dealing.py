@@ -16,6 +16,7 @@ from rareclass.labels.two_classes import (
     plain,
     rarest,
 )
+from rareclass.parameters import is_number
 
 
 def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:
@@ -260,9 +261,7 @@ def read_span(name: str, value: Any, time: np.ndarray) -> Any:
     or one below 0.
     """
     is_date = time.dtype.kind == "M"
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
-        value, bool
-    )
+    number = is_number(value, -np.inf, np.inf, "[]")
     try:
         if number and is_date:
             span: Any = np.timedelta64(round(float(value) * 86_400_000_000), "us")

@@ -1,5 +1,6 @@
 """Majority rows that stand for all of them: a weighted part, or a uniform sample of a stream."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,7 @@ def weight_for_all(weight: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """Weights of the drawn rows of a class, scaled to sum to the weight of the whole class."""
     if not len(drawn):
         return np.zeros(0)
-    scaled: np.ndarray = weight[drawn] * (weight.sum() / weight[drawn].sum())
-    return scaled
+    return weight[drawn] * (weight.sum() / weight[drawn].sum())
 
 
 def draw_class(
@@ -51,14 +51,22 @@ def draw_majority(
     >>> draw_majority(is_rare, None, 2, seed=0).weight.tolist()
     [1.0, 2.0, 2.0]
     """
+    return draw_classes(np.where(is_rare, 0, 1), weight, (n_rare, n_majority), seed)
+
+
+def draw_classes(
+    code: np.ndarray, weight: np.ndarray | None, most: Sequence[int | None], seed: int
+) -> DrawnRows:
+    """Draw at most so many rows of each class as `draw_class`; `code` has the place of the class.
+
+    Rows of other codes are left out.
+    """
     rng = np.random.default_rng(seed)
     chosen, weights = [], []
-    for members, most in (
-        (np.flatnonzero(is_rare), n_rare),
-        (np.flatnonzero(~is_rare), n_majority),
-    ):
+    for place, most_of_class in enumerate(most):
+        members = np.flatnonzero(code == place)
         own = None if weight is None else weight[members]
-        drawn = draw_class(len(members), most, rng, own)
+        drawn = draw_class(len(members), most_of_class, rng, own)
         chosen.append(members[drawn.rows])
         weights.append(drawn.weight)
     rows = np.concatenate(chosen)
