@@ -128,12 +128,12 @@ def test_a_threshold_goes_by_the_base_rate_that_the_model_has(folder):
 
 
 def test_a_report_weighs_held_out_rows_as_the_base_rate_was_stated(folder):
-    from rareclass.report.model_report import ModelMeasures
+    from rareclass.report.model_card import JudgedModel
 
     model = rareclass.load(folder / "stated.m")
     held = model.held_out
     rows = (held.y == 1, held.scores, held.weight)
-    found = ModelMeasures.of(model, *rows, held_out=True).reliability
+    found = JudgedModel.of(model, *rows, held_out=True).reliability
     low, high = min(found.foretold), max(found.foretold)
     assert low < STATED < high
     assert found.n_off <= 1
