@@ -48,7 +48,7 @@ from rareclass.model.facts import (
 )
 from rareclass.model.model import Model
 from rareclass.model.targets import RareTarget
-from rareclass.model.threshold import DecisionRule, rules_in_step
+from rareclass.model.threshold import NO_VALUES, DecisionRule, rules_in_step
 from rareclass.model.times import check_days
 from rareclass.ranking import OrdinalRankRC
 
@@ -217,7 +217,7 @@ def _check_rule(
         raise _no_held_out_rows(rule)
     if data.beside is not None and data.number is not None:
         judged = plan.held_out if len(plan.held_out) else slice(None)
-        rule.costs(data.beside[judged], data.number[judged])
+        rule.values(data.beside[judged], data.number[judged], None)
 
 
 def _no_held_out_rows(rule: DecisionRule) -> InputError:
@@ -323,11 +323,12 @@ def _choose_threshold(
         return (found[0], found[1:]) if found else (None, [])
     if judged is None:
         raise _no_held_out_rows(settings.rule)
-    beside, numbers = None, None
+    values = NO_VALUES
     if data.beside is not None and judged.places is not None:
         assert data.number is not None
-        beside, numbers = data.beside[judged.places], data.number[judged.places]
-    chosen = settings.rule.choose(judged, beside, settings.time, numbers)
+        beside, number = data.beside[judged.places], data.number[judged.places]
+        values = settings.rule.values(beside, number, settings.time)
+    chosen = settings.rule.choose(judged, values)
     if settings.refit:
         chosen = chosen.approximately("the saved model learned from these rows as well")
     return chosen, []

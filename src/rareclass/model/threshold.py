@@ -45,6 +45,17 @@ _CHOICES = 20
 _UNKNOWN = Interval(float("nan"), 0.0, 1.0)
 
 
+class RuleValues(NamedTuple):
+    """Values of rows that a rule asks for besides their scores."""
+
+    costs: dict[str, Any] | None = None  # by column
+    time: str | None = None  # the column of times, and its values
+    moments: NDArray[Any] | None = None
+
+
+NO_VALUES = RuleValues()
+
+
 @dataclass(frozen=True)
 class DecisionRule:
     """A `ThresholdRule` whose costs are names of columns."""
@@ -65,47 +76,40 @@ class DecisionRule:
         """Say whether it speaks of hours, days or weeks."""
         return isinstance(self.rule.constraint, AtMostAlertsAPeriod)
 
-    def costs(self, beside: pl.DataFrame, numbers: NDArray[np.int64]) -> dict[str, Any]:
-        """Return the columns of costs by name; raises `InputError` at a cell that is no cost."""
-        return {name: costs_of(beside[name], numbers, f"--cost {name}") for name in self.columns}
+    def columns_of(self, file: TableFile | SvmlightFile, time: str | None) -> pl.DataFrame | None:
+        """Read the columns that the rule needs; None where it needs none."""
+        names = self.columns if time is None or not self.needs_time else [*self.columns, time]
+        return columns_beside(file, names) if names else None
 
-    def choose(
-        self,
-        scored: ScoredRows,
-        beside: pl.DataFrame | None = None,
-        time: str | None = None,
-        numbers: NDArray[np.int64] | None = None,
-    ) -> ChosenThreshold:
-        """Choose the threshold for these rows.
+    def values(
+        self, columns: pl.DataFrame, numbers: NDArray[np.int64], time: str | None
+    ) -> RuleValues:
+        """Read the costs, and the times where they are needed, of rows of a file.
 
-        `beside` has the columns named, a row for each, and `numbers`, needed with it, which row of
-        the file each is, from 1 on. Raises `InputError` where the rule cannot be judged on them.
+        `numbers` are those of the rows in the file, from 1 on. Raises `InputError` at a cell that
+        is no cost or no time.
         """
-        costs, moments = None, None
-        if beside is not None:
-            assert numbers is not None
-            costs = self.costs(beside, numbers)
-            if time is not None and self.needs_time:
-                moments = alert_times(beside[time], numbers)
+        costs = {name: costs_of(columns[name], numbers, f"--cost {name}") for name in self.columns}
+        if time is None or not self.needs_time:
+            return RuleValues(costs)
+        return RuleValues(costs, time, alert_times(columns[time], numbers))
+
+    def choose(self, scored: ScoredRows, values: RuleValues = NO_VALUES) -> ChosenThreshold:
+        """Choose the threshold; raises `InputError` where these rows cannot judge the rule."""
         chosen = self.rule.choose(
-            scored.y == 1, scored.scores, scored.weight, costs=costs, time=moments
+            scored.y == 1, scored.scores, scored.weight, costs=values.costs, time=values.moments
         )
         if chosen.budget is None:
             return chosen
-        return replace(chosen, budget=chosen.budget._replace(time=time))
+        return replace(chosen, budget=chosen.budget._replace(time=values.time))
 
 
 def _chosen(
-    wanted: DecisionRule | float,
-    rows: ScoredRows,
-    beside: pl.DataFrame | None,
-    time: str | None,
-    numbers: NDArray[np.int64] | None,
-    prevalence: float | None,
+    wanted: DecisionRule | float, rows: ScoredRows, values: RuleValues, prevalence: float | None
 ) -> ChosenThreshold:
     """Return the threshold of a rule, or the one that was named, with measures on these rows."""
     if isinstance(wanted, DecisionRule):
-        return wanted.choose(rows, beside, time, numbers)
+        return wanted.choose(rows, values)
     return chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
 
 
@@ -117,24 +121,19 @@ class CheckedRows(NamedTuple):
     sample: CheckedSample
 
     def choose(
-        self,
-        wanted: DecisionRule | float,
-        beside: pl.DataFrame | None,
-        time: str | None,
-        numbers: NDArray[np.int64] | None,
-        prevalence: float | None,
+        self, wanted: DecisionRule | float, values: RuleValues, prevalence: float | None
     ) -> ChosenThreshold:
         """Judge a threshold, or choose one by the weights that estimates at this threshold have.
 
         They depend on it: each choice is by the weights at the one before, until two are the same.
         Where choices alternate, the one of the last two whose estimate meets the rule is taken.
         """
-        known, others = self.known, (beside, time, numbers, prevalence)
-        tried = [_chosen(wanted, known, *others)]
+        known = self.known
+        tried = [_chosen(wanted, known, values, prevalence)]
         while len(tried) < _CHOICES:
             weight = weights_at(self.scores, self.sample, tried[-1].threshold)
             known = known._replace(weight=weight[known.places])
-            tried.append(_chosen(wanted, known, *others))
+            tried.append(_chosen(wanted, known, values, prevalence))
             if tried[-1].threshold == tried[-2].threshold:
                 break
         judged = [self.judged(wanted, each, prevalence) for each in tried[-2:]]
@@ -216,7 +215,7 @@ def with_threshold(
             ErrorKind.UNSUPPORTED,
         )
     rule = wanted if isinstance(wanted, DecisionRule) else None
-    beside = numbers = None
+    values = NO_VALUES
     if data is None:
         own = _held_out(model, rule)
         is_any = rare_class is None
@@ -226,22 +225,19 @@ def with_threshold(
         prevalence = prevalence or (model.stated_prevalence if is_any else None)
     else:
         file = open_table(data, separator)
-        names = [] if rule is None else rule.columns
-        if rule is not None and rule.needs_time and time is not None:
-            names = [*names, time]
-        beside = columns_beside(file, names) if names else None
+        columns = None if rule is None else rule.columns_of(file, time)
         own = (
             labelled_scores(model, file, str(data), InputSummary()).labelled()
             if checked is None
             else checked.known
         )
-        assert own.places is not None
-        beside, numbers = None if beside is None else beside[own.places], own.places + 1
+        if rule is not None and columns is not None and own.places is not None:
+            values = rule.values(columns[own.places], own.places + 1, time)
     rows = _of_class(model, own, rare_class)
     if checked is not None:
-        chosen = checked.choose(wanted, beside, time, numbers, prevalence)
+        chosen = checked.choose(wanted, values, prevalence)
     else:
-        chosen = _chosen(wanted, rows, beside, time, numbers, prevalence)
+        chosen = _chosen(wanted, rows, values, prevalence)
         if data is None:
             chosen = chosen.approximately("the model learned from these rows as well")
     if rare_class is not None:
