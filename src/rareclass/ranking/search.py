@@ -8,7 +8,7 @@
 6. the machine of all rows, with a threshold learned on the held-out scores
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -51,6 +51,10 @@ from rareclass.ranking.targets import aligned, training_part
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
+
+
+# Rows, and the folds that they serve: all of them where the folds share the scales of features.
+_Groups = list[tuple[RankingData, list[Fold]]]
 
 
 class _Tried(NamedTuple):
@@ -107,18 +111,18 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
             f"{self._machine.__name__} with a lam",
             searched.target.strata(searched.source.n_rows),
         )
-        scales = self._scales_of_folds(searched, folds)
+        groups = self._sharing_scales(searched, folds)
         # 2. to 4.
         factors = [1.0] if self.widths is None else np.ravel(self.widths).tolist()
         widths = [factor * all_rows.width for factor in factors]
-        tried = [self._try(searched, width, folds, scales, measures) for width in widths]
+        tried = [self._try(searched, width, groups, measures) for width in widths]
         # 5.
         best, place = self._store_results(tried)
         self.feature_scales_ = all_rows.scales
         self.__dict__.update(all_rows.target.attributes)
         # 6.
         if self.refit:
-            self.best_estimator_ = self._refit(all_rows, searched, folds, scales, best, place)
+            self.best_estimator_ = self._refit(all_rows, searched, groups, best, place)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -143,19 +147,21 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
             return all_rows
         return all_rows.drawn(self.search_rows, 0 if state is None else state)
 
-    def _scales_of_folds(self, rows: RankingData, folds: list[Fold]) -> list[np.ndarray] | None:
-        """Learn the scales of the features of each fold from its training rows."""
+    def _sharing_scales(self, rows: RankingData, folds: list[Fold]) -> _Groups:
+        """All folds with the rows; or each with the scales of the features that it learns."""
         if rows.scales is None:
-            return None
+            return [(rows, folds)]
         parts = [replace(rows, target=training_part(rows.target, fold.held_out)) for fold in folds]
-        return [learn_feature_scales(part, self.eps, self.verbose) for part in parts]
+        learned = [learn_feature_scales(part, self.eps, self.verbose) for part in parts]
+        return [
+            (replace(rows, scales=own), [fold]) for own, fold in zip(learned, folds, strict=True)
+        ]
 
     def _try(
         self,
         rows: RankingData,
         width: float,
-        folds: list[Fold],
-        scales: list[np.ndarray] | None,
+        groups: _Groups,
         measures: Sequence[Scoring],
     ) -> _Tried:
         """The lams with one width."""
@@ -172,7 +178,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         whole: list[Solution] | None = None
         if self.max_landmarks is not None:
             lams, whole = self._small_enough(prepared, on_all_rows, lams, accuracy.tol)
-        total = len(folds) * len(lams)
+        total = len(lams) * sum(len(folds) for _, folds in groups)
         with blas_threads(1), track("Choosing lam", total, self.verbose) as advance:
             solutions: list[list[Solution]] = []
             scores = []
@@ -181,11 +187,12 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
                 fold = len(solutions) + number + 1
                 advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
 
-            for of, some in _sharing_scales(prepared, rows, width, folds, scales):
+            for data, folds in groups:
+                of = prepared if data is rows else prepare(replace(data, width=width), several=True)
                 solved = solve_paths(
                     [
                         partial(of.problem, 1.0, fold.held_out, coordinates=coordinates)
-                        for fold in some
+                        for fold in folds
                     ],
                     lams,
                     accuracy._replace(done=lambda: advance(1)),
@@ -194,7 +201,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
                     self.penalty,
                 )
                 solutions += solved
-                scores.append(of.fold_scores(some, solved, *measures))
+                scores.append(of.fold_scores(folds, solved, *measures))
         kept = prepared if self.widths is None else None
         measured = np.concatenate(scores, axis=1)
         return _Tried(width, lams, solutions, measured, accuracy.tol, kept, whole)
@@ -328,8 +335,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         self,
         all_rows: RankingData,
         searched: RankingData,
-        folds: list[Fold],
-        scales: list[np.ndarray] | None,
+        groups: _Groups,
         tried: _Tried,
         place: int,
     ) -> KernelMachine:
@@ -351,8 +357,9 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
             solution = tried.whole[place]
             (learned,) = learned_machines(prepared, problem, [model.lam], [solution], settings)
         paths, parts = iter(tried.solutions), []
-        for of, some in _sharing_scales(of_folds, searched, width, folds, scales):
-            for fold in some:
+        for data, folds in groups:
+            of = of_folds if data is searched else prepare(replace(data, width=width), several=True)
+            for fold in folds:
                 coefficients = coefficients_of([next(paths)[place]])
                 parts.append(of.scored(coefficients, tested=fold.tested))
         # Scores of training rows are no guide: a held row is a landmark of its own model.
@@ -365,21 +372,6 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         if calibration is not None:
             model.calibration_ = calibration
         return model
-
-
-def _sharing_scales(
-    prepared: PreparedRanking,
-    rows: RankingData,
-    width: float,
-    folds: list[Fold],
-    scales: list[np.ndarray] | None,
-) -> Iterator[tuple[PreparedRanking, list[Fold]]]:
-    """Yield prepared rows and the folds that they serve: all, or each with scales of its own."""
-    if scales is None:
-        yield prepared, folds
-        return
-    for fold, own in zip(folds, scales, strict=False):
-        yield prepare(replace(rows, width=width, scales=own), several=True), [fold]
 
 
 def _within(cv: Any, numbers: np.ndarray | None, n_rows: int) -> Any:
