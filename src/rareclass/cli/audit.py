@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from rareclass.cli import command as cli
+from rareclass.cli import screen
 from rareclass.cli.fit_text import print_data
 from rareclass.cli.method import Effort, effort_option
-from rareclass.cli.screen import add_numbers, file_text, new_table, output, print_notes
 from rareclass.errors import counted
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def audit(options: AuditOptions) -> None:
         method=AutoMethod(),
         id_column=id_column,
     )
-    console, notes = output(), list[str]()
+    console, notes = screen.output(), list[str]()
     with track(f"Reading {place.name}"):
         data = read_training_set(file, settings)
     print_data(console, data, place.name, settings, details=False)
@@ -105,8 +105,8 @@ def audit(options: AuditOptions) -> None:
         "counts the rows whose probability reaches the mean of the other label, and assumes that "
         "probabilities are calibrated."
     )
-    print_notes(console, *notes)
-    console.print(f"\nSaved {file_text(out)}", soft_wrap=True)
+    screen.print_notes(console, *notes)
+    console.print(f"\nSaved {screen.file_text(out)}", soft_wrap=True)
     limits = {"missed": asdict(found.missed.limit), "wrong": asdict(found.wrong.limit)}
     written.give(limits | {"rows": frame.to_dicts()})
 
@@ -130,9 +130,9 @@ def _print_suspects(
     console.print(
         f"At most {suspects.limit.most:,.0f} rows (95% confidence, if labels are wrong at random)"
     )
-    table = new_table()
+    table = screen.new_table()
     table.add_column("Row")
-    add_numbers(table, "Probability")
+    screen.add_numbers(table, "Probability")
     table.add_column("Because of", overflow="fold")
     table.add_column("Nearest rare row")
     named = rows.number if rows.names is None else rows.names

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from rareclass.cli import command as cli
+from rareclass.cli import screen
 from rareclass.cli.method import read_seconds
-from rareclass.cli.screen import add_numbers, file_text, new_table, output, print_notes
 from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def compare(options: CompareOptions) -> None:
     board = _compare_methods(data[0], options.table.separator, options.settings())
     if out is not None:
         (_write_table if out.suffix == ".csv" else cli.write_json)(out, board.rows())
-        output().print(f"Saved {file_text(out)}")
+        screen.output().print(f"Saved {screen.file_text(out)}")
     written.give(board.to_dict())
 
 
@@ -159,7 +159,7 @@ def _compare_methods(
     from rareclass.machine import track
     from rareclass.tables.table_file import open_table
 
-    console = output()
+    console = screen.output()
     file = open_table(path, separator)
     with track(f"Reading {path.name}"):
         data = read_compared(file, settings)
@@ -172,9 +172,9 @@ def _compare_methods(
         console.print(line)
     if data.n_copies:
         rows = counted(data.n_copies, "duplicate row was", "duplicate rows were")
-        print_notes(console, f"{rows} merged (with weights).")
+        screen.print_notes(console, f"{rows} merged (with weights).")
     if data.which is not None:
-        print_notes(console, "methods are compared on any rare class against the majority.")
+        screen.print_notes(console, "methods are compared on any rare class against the majority.")
     console.print(settings.plan())
     if sys.stdout.isatty():
         console.print("Ctrl-C stops it and compares the methods that have finished.")
@@ -197,7 +197,7 @@ def _compare_files(files: "ScoreFiles") -> dict[str, Any]:
     """Compare files of scores, print what comes out, and return it as plain data."""
     from rareclass.compare.score_files import compare_score_files
 
-    console = output()
+    console = screen.output()
     found = compare_score_files(files)
     comparison = found.comparison
     console.print(f"{comparison.basis()}: {files.target} = {found.rare_label}", style="bold")
@@ -247,13 +247,13 @@ def _print_standings(console: Console, standings: "Standings") -> None:
     """Print a table of rankings by one measure."""
     is_alone = len(standings.standings) == 1
     with_tests = console.width >= _WIDE and not is_alone
-    table = new_table()
+    table = screen.new_table()
     table.add_column("Ranking", overflow="fold", min_width=8)
-    add_numbers(table, "Value")
+    screen.add_numbers(table, "Value")
     table.add_column("95% interval", no_wrap=True)
     if with_tests:
         table.add_column("Minus the best", no_wrap=True)
-        add_numbers(table, "p")
+        screen.add_numbers(table, "p")
     if not is_alone:
         table.add_column("")
     for each in standings.standings:
@@ -275,13 +275,13 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
     is_wide = console.width >= _WIDE
     comparison = board.found.comparison
     assert comparison is not None
-    table = new_table()
+    table = screen.new_table()
     table.add_column("Method", overflow="fold", min_width=8)
-    add_numbers(table, "AP")
+    screen.add_numbers(table, "AP")
     if is_wide:
         table.add_column(f"{comparison.level:.0%} interval", no_wrap=True)
     table.add_column("", overflow="fold")
-    add_numbers(table, *(("AUC", "Seconds") if is_wide else ("Seconds",)))
+    screen.add_numbers(table, *(("AUC", "Seconds") if is_wide else ("Seconds",)))
     for run in board.runs:
         if not run.is_judged:
             continue
@@ -314,10 +314,10 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
 
 def _print_of_classes(console: Console, board: "Leaderboard") -> None:
     """Print how well each method ranks the rows of each rare class above the majority."""
-    table = new_table()
+    table = screen.new_table()
     table.add_column("Method", overflow="fold", min_width=8)
     methods = [run.name for run in board.runs if run.is_judged]
-    add_numbers(table, *board.of_classes[methods[0]])
+    screen.add_numbers(table, *board.of_classes[methods[0]])
     for name in methods:
         table.add_row(Text(name), *(f"{value:.3f}" for value in board.of_classes[name].values()))
     console.print(Text("\nAverage precision of each class against the majority", style="bold"))

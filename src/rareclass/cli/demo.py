@@ -7,19 +7,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from rareclass.cli import command as cli
+from rareclass.cli import screen
 from rareclass.cli.fit import fit_and_save
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import costs_of
 from rareclass.cli.score import print_scoring
-from rareclass.cli.screen import (
-    add_numbers,
-    file_text,
-    folded_command,
-    new_table,
-    output,
-    print_command,
-    print_notes,
-)
 from rareclass.errors import ErrorKind, InputError, command_line
 
 if TYPE_CHECKING:
@@ -52,7 +44,7 @@ def demo(options: DemoOptions) -> None:
             f"--out {out} is a file.", "Give the name of a folder.", ErrorKind.EXISTING_FILE
         )
     written.check({"--out": out})
-    console = output()
+    console = screen.output()
     from rareclass.fit.demo import FILES, boosted_trees, check_not_the_users, judge, write_payments
 
     check_not_the_users(out)
@@ -77,7 +69,7 @@ def demo(options: DemoOptions) -> None:
     console.print()
     console.print(f"Files in {out}: {', '.join(FILES)}")
     console.print()
-    print_command(
+    screen.print_command(
         console,
         "The payments are simulated. Try it on a table of yours:",
         "rareclass fit TABLE.csv --target COLUMN --out model.rareclass",
@@ -104,7 +96,7 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
     fit_and_save(console, open_table(weeks.train), model, settings)
     _print_step(console, "2. Score", command_line("score", model, weeks.test, "--out", scores))
     scoring = score_rows(load_model(model), weeks.test, scores, ScoreSettings())
-    print_scoring(console, scoring, file_text(scores))
+    print_scoring(console, scoring, screen.file_text(scores))
     return scores
 
 
@@ -126,7 +118,7 @@ def _report(console: Console, weeks: "Weeks", out: Path) -> None:
 def _print_step(console: Console, title: str, command: str = "") -> None:
     console.print()
     console.print(title, style="bold cyan")
-    for line in folded_command(command, console.width - 2) if command else []:
+    for line in screen.folded_command(command, console.width - 2) if command else []:
         console.print(f"  {line}", style="bold", soft_wrap=True)
     console.print()
 
@@ -134,11 +126,11 @@ def _print_step(console: Console, title: str, command: str = "") -> None:
 def _print_outcome(console: Console, outcome: "Outcome") -> None:
     console.print(f"{outcome.n_frauds} frauds with amounts of {outcome.money:,.0f} in total.")
     console.print()
-    table = new_table()
+    table = screen.new_table()
     is_wide = console.width >= _WIDE
     table.add_column("", min_width=len("RareClassifier"))
     for short, long in (("Alerts", "a day"), ("Frauds", "caught"), ("Money", "caught")):
-        add_numbers(table, f"{short} {long}" if is_wide else short)
+        screen.add_numbers(table, f"{short} {long}" if is_wide else short)
     for alerts in outcome.alerts:
         numbers = (f"{alerts.per_day:.0f}", f"{alerts.n_caught}", f"{alerts.money:,.0f}")
         table.add_row(alerts.name, *numbers)
@@ -151,7 +143,7 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
         f"Average precision {outcome.ours:.3f} against {outcome.theirs:.3f}; {verdict} (paired "
         f"test, 95% interval {difference.low:+.3f} to {difference.high:+.3f})."
     )
-    print_notes(
+    screen.print_notes(
         console,
         "the boosted trees are scikit-learn's with class_weight=balanced and default settings; "
         "their own threshold is .5.",

@@ -10,18 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from rareclass.cli import command as cli
-from rareclass.cli.screen import (
-    NARROW,
-    WIDE,
-    add_numbers,
-    new_table,
-    output,
-    print_checked,
-    print_drift,
-    print_estimate,
-    print_measures,
-    print_notes,
-)
+from rareclass.cli import screen
 from rareclass.errors import counted
 
 if TYPE_CHECKING:
@@ -80,8 +69,8 @@ def evaluate(options: EvaluateOptions) -> None:
     data, written = options.table.place(options.given, "DATA"), options.written
     inputs = {"the file to be read": data, "the model": options.model}
     written.check(inputs)
-    content, console = open_model(options.model), output()
-    print_notes(console, *content.notices)
+    content, console = open_model(options.model), screen.output()
+    screen.print_notes(console, *content.notices)
     if options.journal is not None:
         _evaluate_checked(console, content, data, options)
         return
@@ -89,7 +78,7 @@ def evaluate(options: EvaluateOptions) -> None:
         content, data, options.table.separator, options.strict, options.time, options.missed_cases
     )
     console.print(f"{data.name}: {found.estimate.rows_text()}", style="bold")
-    print_estimate(console, found.estimate)
+    screen.print_estimate(console, found.estimate)
     console.print()
     print_confusion(console, found.confusion, with_lines=not found.table)
     if found.table:  # its first row says what the lines below the counts would
@@ -107,7 +96,7 @@ def evaluate(options: EvaluateOptions) -> None:
     if found.n_unlabelled:
         rows = counted(found.n_unlabelled, "row has", "rows have")
         left_out = "was" if found.n_unlabelled == 1 else "were"
-        print_notes(console, f"{rows} no target and {left_out} left out.")
+        screen.print_notes(console, f"{rows} no target and {left_out} left out.")
     if (a_day := found.a_day) is not None:
         days = counted(a_day.n_days, "whole day") if a_day.n_days >= 1 else "part of a day"
         console.print(
@@ -116,7 +105,7 @@ def evaluate(options: EvaluateOptions) -> None:
         )
     if found.budget is not None:
         console.print(f"Alert budget: {found.budget.sentence()}")
-    print_drift(console, found.seen, found.drift)
+    screen.print_drift(console, found.seen, found.drift)
     written.give(found.as_plain_data())
 
 
@@ -136,9 +125,9 @@ def _evaluate_checked(
     found = checked_measures(table.scores, table.sample, model.threshold)
     rows = f"{found.n_rows:,} rows, {found.n_checked:,} with a known class, {found.n_found:,} rare"
     console.print(f"{data.name}: {rows}", style="bold")
-    print_checked(console, found)
+    screen.print_checked(console, found)
     for number in table.incomplete:
-        print_notes(console, f"round {number} lacks verdicts, and does not count.")
+        screen.print_notes(console, f"round {number} lacks verdicts, and does not count.")
     options.written.give(found.as_plain_data())
 
 
@@ -149,9 +138,9 @@ def print_confusion(console: Console, confusion: "Confusion", with_lines: bool =
     long = [f"called {name}" for name in names]
     for corner, heads in (("", long), ("called", names)):
         if _LEAST_CORNER + sum(cell_len(head) + 2 for head in heads) <= console.width:
-            table = new_table()
+            table = screen.new_table()
             table.add_column(corner)
-            add_numbers(table, *heads)
+            screen.add_numbers(table, *heads)
             for name, counts in zip(confusion.is_names, confusion.counts, strict=True):
                 table.add_row(f"is {name}", *(f"{count:,.0f}" for count in counts))
             console.print(table)
@@ -164,9 +153,9 @@ def _print_decisions(
     console: Console, rows: Sequence["DecisionRow"], title: str = "Called rare"
 ) -> None:
     """Print what comes of calling rows rare, with 95 % intervals; narrow screens lack the last."""
-    table, is_narrow = new_table(), console.width < _NARROW
+    table, is_narrow = screen.new_table(), console.width < _NARROW
     table.add_column(title)
-    add_numbers(table, "Rows")
+    screen.add_numbers(table, "Rows")
     heads = ["Precision", "Recall", "False-positive rate"]
     for head in heads[:2] if is_narrow else heads:
         table.add_column(head, no_wrap=True)
@@ -190,7 +179,7 @@ def _print_corrected(console: Console, found: "MissedCaseMeasures") -> None:
         ("recall above threshold", found.recall, 3),
         ("average precision", found.average_precision, 3),
     ]
-    print_measures(console, "Measure", measures)
+    screen.print_measures(console, "Measure", measures)
     console.print(
         "This assumes that cases were missed at random, not more often where they resemble the "
         "majority."
@@ -204,14 +193,14 @@ def _share(share: "Interval", digits: int, width: int) -> str:
     value, bounds = f"{share.value:.{digits}f}", share.bounds_text(f".{digits}f")
     if width < _NARROW:
         return f"{value}\n{bounds}"
-    return f"{value}{' ' if width >= WIDE else chr(10)}({bounds})"
+    return f"{value}{' ' if width >= screen.WIDE else chr(10)}({bounds})"
 
 
 def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> None:
     """Print how good the probabilities are, against the base rate as a constant probability."""
-    table = new_table()
+    table = screen.new_table()
     table.add_column("Probabilities")
-    add_numbers(table, "Model", "Constant base rate")
+    screen.add_numbers(table, "Model", "Constant base rate")
     for name, own, constant in (
         ("mean", quality.mean, quality.share),
         ("log loss", quality.log_loss, quality.log_loss_of_share),
@@ -220,7 +209,7 @@ def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> Non
         table.add_row(name, f"{own:.4f}", f"{constant:.4f}")
     console.print(table)
     if quality.log_loss > quality.log_loss_of_share:
-        print_notes(
+        screen.print_notes(
             console,
             "the probabilities are worse than the base rate as a constant probability. They "
             f"are calibrated for a base rate of {quality.prevalence:.4f}; rareclass threshold "
@@ -259,15 +248,15 @@ def monitor(options: MonitorOptions) -> None:
     data, written = options.table.place(options.given, "NEW"), options.written
     inputs = {"the file to be read": data, "the model": options.model}
     written.check(inputs)
-    content, console = open_model(options.model), output()
-    print_notes(console, *content.notices)
+    content, console = open_model(options.model), screen.output()
+    screen.print_notes(console, *content.notices)
     found = monitor_file(content, data, options.table.separator)
     drift, trained = found.drift, found.n_trained
     against = "" if trained is None else f", against {trained:,} of training"
     name = data.name if isinstance(data, Path) else str(data)
     console.print(f"{name}: {counted(found.seen.n_rows, 'row')}{against}", style="bold")
     _print_moved(console, drift)
-    print_drift(console, found.seen, drift)
+    screen.print_drift(console, found.seen, drift)
     written.give(found.as_plain_data())
     if options.strict and drift.is_far:
         raise typer.Exit(cli.MOVED_FAR)
@@ -275,10 +264,10 @@ def monitor(options: MonitorOptions) -> None:
 
 def _print_moved(console: Console, drift: "Drift") -> None:
     """Print the columns, those that moved most first, and the scores."""
-    table, is_wide = new_table(), console.width >= NARROW
+    table, is_wide = screen.new_table(), console.width >= screen.NARROW
     table.add_column("Column", overflow="fold")
     table.add_column("Verdict")
-    add_numbers(table, "PSI", "Empty", "Empty before", *(["New values"] if is_wide else []))
+    screen.add_numbers(table, "PSI", "Empty", "Empty before", *(["New values"] if is_wide else []))
     scores = [] if drift.scores is None else [drift.scores]
     for each in (*drift.compared[:_MOST_LISTED], *scores):
         name = "(scores)" if each is drift.scores else each.name
@@ -287,7 +276,7 @@ def _print_moved(console: Console, drift: "Drift") -> None:
         table.add_row(*cells[: len(table.columns)], style=style)
     console.print(table)
     if (more := len(drift.compared) - _MOST_LISTED) > 0:
-        print_notes(console, f"{more} more columns are not listed.")
+        screen.print_notes(console, f"{more} more columns are not listed.")
 
 
 def _cells_of(column: "ColumnDrift") -> list[str]:

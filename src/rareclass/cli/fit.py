@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from rich.console import Console
 
 from rareclass.cli import command as cli
+from rareclass.cli import screen
 from rareclass.cli.fit_text import print_data, print_next, print_saved, print_trained
 from rareclass.cli.method import MethodOptions
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import FitRuleOptions
-from rareclass.cli.screen import output, print_notes
 from rareclass.errors import InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath
@@ -133,7 +133,7 @@ def fit(options: FitOptions) -> None:
         prevalence=threshold.prevalence,
         baseline=not options.no_baseline,
     )
-    console, details = output(), options.details
+    console, details = screen.output(), options.details
     with ExitStack() as until_saved:
         if not isinstance(out, RemotePath):
             until_saved.enter_context(being_written(out, f"--out {out}"))
@@ -152,7 +152,7 @@ def _write_report(console: Console, report: Path, out: Path, trained: "Trained")
     try:
         page = report_on_held_out(trained.content, out).page
     except InputError as error:
-        print_notes(console, f"no report was written: {error}")
+        screen.print_notes(console, f"no report was written: {error}")
     else:
         write_page(report, page)
 
@@ -174,7 +174,9 @@ def fit_and_save(
 
     method = method_for(file, settings.method)
     if method is not settings.method:
-        print_notes(console, f"method auto needs named columns; {method.name} is used instead.")
+        screen.print_notes(
+            console, f"method auto needs named columns; {method.name} is used instead."
+        )
         settings = replace(settings, method=method)
     with track(f"Reading {file.path.name}"):
         data = read_training_set(file, settings)

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from rareclass.cli.screen import (
-    add_numbers,
-    column_type,
-    file_text,
-    new_table,
-    print_columns,
-    print_command,
-    print_estimate,
-    print_leaderboard,
-    print_notes,
-    print_threshold,
-)
+from rareclass.cli import screen
 from rareclass.errors import command_line, counted
 
 if TYPE_CHECKING:
@@ -58,10 +47,10 @@ def print_data(
     if data.columns:
         console.print()
         if details:
-            print_columns(console, data.columns, _MOST_LISTED)
+            screen.print_columns(console, data.columns, _MOST_LISTED)
         else:
             _print_types(console, data.columns, data.n_rows)
-    print_notes(console, *_data_notes(data, settings))
+    screen.print_notes(console, *_data_notes(data, settings))
 
 
 _ABOUT_INTERVALS = "Intervals: this model on many new rows; they allow for other training rows."
@@ -78,7 +67,7 @@ def print_trained(
     console.print()
     if estimate is not None:
         console.print(_estimated_on(estimate, training), style="bold")
-        print_estimate(console, estimate)
+        screen.print_estimate(console, estimate)
         console.print(_ABOUT_INTERVALS, style="dim")
         _print_baselines(console, trained.beside_it)
         console.print()
@@ -97,7 +86,7 @@ def print_trained(
         console.print(
             f"Saved model: trained again on all rows with this {settings.method.parameter}."
         )
-    print_notes(console, *trained.notes)
+    screen.print_notes(console, *trained.notes)
 
 
 def print_next(
@@ -118,23 +107,20 @@ def print_next(
     facts = trained.content.facts
     more = "" if details else " (--details prints more about the model)"
     console.print(f"\nNext{more}", style="bold")
-    if trained.content.held_out is None or not isinstance(facts.target, RareClassFacts):
-        show = command_line("show", out)
-        print_command(console, "See what the model file holds:", show)
-        evaluate = command_line("evaluate", out, *rows)
-        label = f"Evaluate on labelled rows (put their file in place of {name}):"
-        print_command(console, label, evaluate)
-    else:
-        if has_report:
-            print_command(console, "See what the model file holds:", command_line("show", out))
-        else:
-            report = command_line("report", out, "--out", _beside(out, ".html"))
-            print_command(console, "See in a browser how good it is, at any threshold:", report)
-        words = _other_rule(trained.rule)
+    can_report = trained.content.held_out is not None and isinstance(facts.target, RareClassFacts)
+    put = f"(put their file in place of {name})"
+    commands = {"See what the model file holds:": command_line("show", out)}
+    if can_report and not has_report:
+        report = command_line("report", out, "--out", _beside(out, ".html"))
+        commands = {"See in a browser how good it is, at any threshold:": report}
+    if can_report:
         label = "Try another threshold (--out FILE saves the model with it):"
-        print_command(console, label, command_line("threshold", out, *words))
+        commands[label] = command_line("threshold", out, *_other_rule(trained.rule))
+    else:
+        commands[f"Evaluate on labelled rows {put}:"] = command_line("evaluate", out, *rows)
     score = command_line("score", out, *rows, "--out", _beside(out, "_scores.csv"))
-    print_command(console, f"Score new rows (put their file in place of {name}):", score)
+    for label, command in (commands | {f"Score new rows {put}:": score}).items():
+        screen.print_command(console, label, command)
 
 
 def _beside(out: Path, ending: str) -> Path:
@@ -179,14 +165,14 @@ def _print_types(console: Console, columns: "Sequence[Column]", n_rows: int) -> 
     """Print a line for each type of column, with the first of their names; unused ones last."""
     by_type: dict[str, list[str]] = {}
     for column in sorted(columns, key=lambda column: not column.is_used):
-        kind = column_type(column) if column.is_used else "not used"
+        kind = screen.column_type(column) if column.is_used else "not used"
         name = column.name
         if not column.is_used:
             name += f" ({column.why_dropped})"
         elif column.n_missing:
             name += f" ({_percent(column.n_missing / n_rows)} empty)"
         by_type.setdefault(kind, []).append(name)
-    table = new_table(show_header=False)
+    table = screen.new_table(show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for kind, names in by_type.items():
@@ -213,9 +199,9 @@ def _estimated_on(estimate: "RankingEstimate", training: "TrainingFacts") -> str
 def _print_baselines(console: Console, baselines: "Sequence[Baseline]") -> None:
     if not baselines:
         return
-    table = new_table()
+    table = screen.new_table()
     table.add_column("Baseline, default settings")
-    add_numbers(table, "AUC", "Average precision", "Seconds")
+    screen.add_numbers(table, "AUC", "Average precision", "Seconds")
     for each in baselines:
         numbers = (f"{each.auc:.3f}", f"{each.average_precision:.3f}", f"{each.seconds:.1f}")
         table.add_row(each.name, *numbers)
@@ -227,7 +213,7 @@ def _print_decision(console: Console, trained: "Trained") -> None:
     """Print the threshold with its precision and recall, and thresholds to take instead."""
     content = trained.content
     if trained.rule is not None:
-        print_threshold(console, trained.rule, content.facts.class_thresholds)
+        screen.print_threshold(console, trained.rule, content.facts.class_thresholds)
     else:
         for line in trained.decided:
             console.print(line)
@@ -236,9 +222,9 @@ def _print_decision(console: Console, trained: "Trained") -> None:
     n_called = None if trained.rule is None else trained.rule.alerts
     others = [each for each in trained.other_thresholds if each.alerts != n_called]
     if others:
-        table = new_table()
+        table = screen.new_table()
         table.add_column("Other thresholds")
-        add_numbers(table, "Score", "Called rare", "Precision", "Recall")
+        screen.add_numbers(table, "Score", "Called rare", "Precision", "Recall")
         for each in others:
             shares = (f"{share.value:.3f}" for share in (each.precision, each.recall))
             table.add_row(each.rule, f"{each.threshold:.4g}", f"{each.alerts:,.0f}", *shares)
@@ -250,7 +236,7 @@ def _print_combination(
 ) -> None:
     """Print the members of a combination, the columns that matter, and what a score means."""
     if details:
-        print_leaderboard(console, method.leaderboard, method.also_tried, trained.estimate)
+        screen.print_leaderboard(console, method.leaderboard, method.also_tried, trained.estimate)
     else:
         console.print(f"Ensemble members by weight: {_weights(method.leaderboard)}")
     if untried := method.without_time:
@@ -288,4 +274,4 @@ def _columns_that_matter(importances: dict[str, float]) -> str:
 
 def print_saved(console: Console, out: Path) -> None:
     """Print where the model file is."""
-    console.print(f"\nSaved {file_text(out)}", soft_wrap=True)
+    console.print(f"\nSaved {screen.file_text(out)}", soft_wrap=True)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 
 from rareclass.cli import command as cli
+from rareclass.cli import screen
 from rareclass.cli.method import parse_number
 from rareclass.cli.review import VerdictOptions, print_known
-from rareclass.cli.screen import NARROW, file_text, new_table, output, print_notes
 from rareclass.errors import counted, first_names
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def hunt(options: HuntOptions) -> None:
     written.check({"the file to be read": data, "--out": out})
     roles = LabelRoles(options.rare, options.cleared)
     said.check(journal, out)
-    console = output()
+    console = screen.output()
     with being_written(out, f"--out {out}"):
         with track(f"Reading {data.name}"):
             rows = read_review_table(
@@ -182,7 +182,7 @@ def hunt(options: HuntOptions) -> None:
         _print_hunt(console, outcome, described)
         console.print("\nSaved", style="bold")
         for path in files:
-            console.print(file_text(path), soft_wrap=True)
+            console.print(screen.file_text(path), soft_wrap=True)
         if kept is not None:
             print_known(console, kept)
     written.give(json.loads((out / SUMMARY).read_text(encoding="utf-8")))
@@ -234,7 +234,7 @@ def _print_hunt(console: Console, hunt: "Hunt", described: "Described") -> None:
         )
     if hunt.notes:
         console.print()
-        print_notes(console, *hunt.notes)
+        screen.print_notes(console, *hunt.notes)
 
 
 def _print_chosen(console: Console, hunt: "Hunt") -> None:
@@ -290,11 +290,11 @@ def _how_chosen(chosen: "ChosenParameters") -> str:
 
 def _print_typical(console: Console, lines: Sequence[dict[str, Any]]) -> None:
     """Print the columns that differ most between the inside and the outside."""
-    table = new_table()
+    table = screen.new_table()
     table.add_column(
         "Typical",
         no_wrap=True,
-        max_width=30 if console.width >= NARROW else 22,
+        max_width=30 if console.width >= screen.NARROW else 22,
         overflow="ellipsis",
     )
     table.add_column("inside", no_wrap=True)

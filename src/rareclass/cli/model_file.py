@@ -5,18 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rareclass.cli import command as cli
+from rareclass.cli import screen
 from rareclass.cli.rule import RuleOptions, rule_option
-from rareclass.cli.screen import (
-    class_thresholds,
-    file_text,
-    output,
-    print_columns,
-    print_estimate,
-    print_leaderboard,
-    print_notes,
-    print_threshold,
-    rule_text,
-)
 from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
@@ -89,9 +79,9 @@ def threshold(options: ThresholdOptions) -> None:
         cli.check_output(out, "--out", written.overwrite, read, may_be_inside=True)
     inputs = {"the model": options.model} | ({"DATA": data} if data else {})
     written.check(inputs)
-    console = output()
+    console = screen.output()
     content = _of_fit(options.model)
-    print_notes(console, *content.notices)
+    screen.print_notes(console, *content.notices)
     told: dict[str, Any] = {}
     if wanted is None:
         changed = content.set_prevalence(asked.prevalence)
@@ -104,14 +94,14 @@ def threshold(options: ThresholdOptions) -> None:
         changed, chosen = with_threshold(
             content, wanted, data, options.time, separator, asked.prevalence, rare_class, known
         )
-        print_threshold(console, chosen, changed.facts.class_thresholds, rare_class)
+        screen.print_threshold(console, chosen, changed.facts.class_thresholds, rare_class)
         told = chosen.to_dict()
     if changed.stated_prevalence is not None:
         stated = 100.0 * changed.stated_prevalence
         console.print(f"Probabilities are for {stated:.3g}% rare rows")
     if out is not None:
         save_model(out, changed)
-        console.print(f"Saved {file_text(out)}")
+        console.print(f"Saved {screen.file_text(out)}")
     written.give(told | {"probabilities_at": changed.prevalence})
 
 
@@ -148,7 +138,7 @@ def export(options: ExportOptions) -> None:
     found = export_file(load(options.model), out)
     inputs = ", ".join(each.name for each in found.graph.input)
     outputs = ", ".join(each.name for each in found.graph.output)
-    output().print(f"Wrote {out}. Inputs: {inputs}. Outputs: {outputs}.")
+    screen.output().print(f"Wrote {out}. Inputs: {inputs}. Outputs: {outputs}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +158,7 @@ def show(options: ShowOptions) -> None:
 
     written = options.written
     written.check({"the model": options.model})
-    content, console = open_model(options.model), output()
+    content, console = open_model(options.model), screen.output()
     told, facts = describe(options.model, content), content.facts
     training, method = facts.training, facts.method
     named = "" if method is None else f", method {method.method}"
@@ -179,26 +169,26 @@ def show(options: ShowOptions) -> None:
         console.print(line)
     if facts.columns:
         console.print()
-        print_columns(console, facts.columns, _MOST_COLUMNS)
+        screen.print_columns(console, facts.columns, _MOST_COLUMNS)
     estimate = None if training is None else training.held_out
     if estimate is not None and training is not None:
         by = training.estimated_by or "held-out rows"
         title = f"Estimate by {_ESTIMATED.get(by, by)}, on {estimate.rows_text()}"
         console.print()
         console.print(title, style="bold")
-        print_estimate(console, estimate)
+        screen.print_estimate(console, estimate)
     if isinstance(method, CombinationFacts):
         console.print()
-        print_leaderboard(console, method.leaderboard, method.also_tried, estimate)
+        screen.print_leaderboard(console, method.leaderboard, method.also_tried, estimate)
     console.print()
     for line in _decision(content, told):
         console.print(line)
     if facts.class_rules:
-        console.print(class_thresholds(facts.class_thresholds))
+        console.print(screen.class_thresholds(facts.class_thresholds))
     if training is not None:
         versions = training.versions.items()
         console.print(f"Trained with {', '.join(f'{name} {number}' for name, number in versions)}")
-    print_notes(console, *content.notices)
+    screen.print_notes(console, *content.notices)
     written.give(told)
 
 
@@ -238,7 +228,7 @@ def _decision(content: "Model", told: dict[str, Any]) -> list[str]:
     if isinstance(content.facts.target, LevelFacts):
         line = f"Thresholds between levels: {thresholds}"
     elif rule is not None:
-        line = f"Threshold {thresholds}; rule: {rule_text(rule)}"
+        line = f"Threshold {thresholds}; rule: {screen.rule_text(rule)}"
     chance = "none"
     if calibration is not None:
         chance = f"yes ({calibration.method}), for {calibration.prevalence:.3%} rare rows"

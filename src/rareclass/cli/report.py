@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rareclass.cli import command as cli
+from rareclass.cli import screen
 from rareclass.cli.rule import COSTS, costs_of
-from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,10 +109,10 @@ def write_page(path: Path, page: "ReportPage") -> None:
     html = rendered(page)
     with replacing(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
-    console = output()
+    console = screen.output()
     console.print(page.subtitle, style="bold")
     console.print(page.verdict)
-    console.print(f"Saved {file_text(path)}: open it in a browser; it needs no network.")
+    console.print(f"Saved {screen.file_text(path)}: open it in a browser; it needs no network.")
 
 
 def _of_scores(
@@ -160,7 +160,7 @@ def _of_models(
     from rareclass.report.model_report import report_on_held_out, report_on_model
 
     content = open_model(model)
-    print_notes(output(), *content.notices)
+    screen.print_notes(screen.output(), *content.notices)
     if data is not None:
         return report_on_model(content, model, data, options)
     for name in _given(options):

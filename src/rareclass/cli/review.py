@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from rareclass.cli import command as cli
-from rareclass.cli.screen import file_text, new_table, output, print_notes
+from rareclass.cli import screen
 from rareclass.errors import counted, needed_for
 from rareclass.remote import path_of
 
@@ -72,7 +72,7 @@ class VerdictOptions:
 
         if self.verdicts is not None:
             n_new = journal.add(read_verdicts(self.verdicts, self.correct), rows.keys)
-            console.print(f"{counted(n_new, 'new verdict')} of {file_text(self.verdicts)}.")
+            console.print(f"{counted(n_new, 'new verdict')} of {screen.file_text(self.verdicts)}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +138,7 @@ def review(options: ReviewOptions) -> None:
         is_named_first=target != of_model and not journal.exists(),
     )
     kept = open_journal(journal, read, model, options.positive or None, options.rest)
-    console = output()
+    console = screen.output()
     said.read(console, kept, read)
 
     def more() -> "ReviewList":
@@ -177,7 +177,7 @@ def _print_list(console: Console, listed: "ReviewList", n_rows: int) -> None:
     console.print(f"Round {listed.round.number}: {rows}{again} of {n_rows:,} ({parts})")
     if listed.scored_by:
         console.print(f"Scored by {_SCORED_BY[listed.scored_by]}")
-    shown = new_table()
+    shown = screen.new_table()
     names = ("row", "reason", "chance", "score", "why")
     cells = [
         [f"{c:.4g}" if isinstance(c, float) else str(c or "") for c in line]
@@ -201,7 +201,7 @@ def _write(console: Console, path: Path, rows: "DataFrame") -> None:
             rows.write_parquet(temporary)
         else:
             temporary.write_bytes(csv_bytes(rows))
-    console.print(f"Saved {file_text(path)}", soft_wrap=True)
+    console.print(f"Saved {screen.file_text(path)}", soft_wrap=True)
 
 
 def _show_page(
@@ -228,4 +228,4 @@ def print_known(console: Console, journal: "ReviewJournal") -> None:
         f"{f' ({labels})' if labels else ''}; {counted(n_open, 'listed row')} without one"
     )
     for each in journal.findings:
-        print_notes(console, f"line {each.values['line']} was cut short, and dropped.")
+        screen.print_notes(console, f"line {each.values['line']} was cut short, and dropped.")

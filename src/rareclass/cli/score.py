@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from rareclass.cli import command as cli
-from rareclass.cli.screen import file_text, output, print_drift, print_notes
+from rareclass.cli import screen
 from rareclass.errors import needed_for
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def score(options: ScoreOptions) -> None:
             f"--json {written.json_file} is the file of --out.", "Give another name."
         )
     content = open_model(options.model)
-    print_notes(output(), *content.notices)
+    screen.print_notes(screen.output(), *content.notices)
     scoring = score_rows(content, data, out, settings)
-    print_scoring(output(), scoring, file_text(out))
+    print_scoring(screen.output(), scoring, screen.file_text(out))
     if written.json_file is not None:  # its intervals need SciPy
         written.give(scoring.as_plain_data())
 
@@ -88,8 +88,8 @@ def score(options: ScoreOptions) -> None:
 def print_scoring(console: Console, scoring: "Scoring", saved: str) -> None:
     """Print what came of scoring a file, and where the scores are."""
     console.print(scoring.sentence)
-    print_drift(console, scoring.seen, scoring.drift)
-    print_notes(console, *scoring.notes)
+    screen.print_drift(console, scoring.seen, scoring.drift)
+    screen.print_notes(console, *scoring.notes)
     console.print(f"Saved {saved}")
 
 
@@ -151,15 +151,15 @@ def serve(options: ServeOptions) -> None:
     address = Address(options.host, options.port)
     served = LiveModel(options.model)
     if not address.is_loopback and token is None:
-        print_notes(
-            output(),
+        screen.print_notes(
+            screen.output(),
             f"anyone who reaches {options.host} can send requests: no token is set. Set one with "
             "RARECLASS_TOKEN or --token-file.",
         )
 
     def announce(address: Address) -> None:
-        output().print(f"Serving at {address.url} (Ctrl-C stops)")
-        output().print(
+        screen.output().print(f"Serving at {address.url} (Ctrl-C stops)")
+        screen.output().print(
             f"Rows as JSON: POST {address.url}/score - what they hold: {address.url}/openapi.json"
         )
 

@@ -16,14 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from rareclass.cli import command as cli
-from rareclass.cli.screen import (
-    add_numbers,
-    file_text,
-    new_table,
-    output,
-    print_command,
-    print_notes,
-)
+from rareclass.cli import screen
 from rareclass.errors import ErrorKind, InputError, command_line, counted, first_names
 from rareclass.remote import RemotePath, path_of
 
@@ -170,7 +163,7 @@ def stream(options: StreamCommandOptions) -> None:
     written.check(read)
     if written.json_file is not None and written.json_file.is_file():
         _check_ours(written.json_file)
-    stopped_by = _learn(output(), settings, checkpoint, written)
+    stopped_by = _learn(screen.output(), settings, checkpoint, written)
     if stopped_by is not None:
         raise typer.Exit(128 + stopped_by)
 
@@ -224,11 +217,11 @@ def _learn(
     interruption = Interruption()
     with claimed(folder), interruption.heeded():
         loop = StreamLoop(options, folder, interruption)
-        screen = StreamScreen(console, options)
+        shown = StreamScreen(console, options)
         try:
-            with screen:
+            with shown:
                 for event in loop.run():
-                    screen.show(event)
+                    shown.show(event)
         finally:
             loop.close()
         if not loop.has_begun:
@@ -240,16 +233,16 @@ def _learn(
         said = f"Read {name} to its end: {rows}."
         if interruption.signal is not None:
             said = f"Stopped after {rows}."
-        elif report.counters.rows == screen.rows_at_start:
+        elif report.counters.rows == shown.rows_at_start:
             said = f"No new rows: {name} ends after the {rows} already learned."
         console.print(said, style="bold", soft_wrap=True)
         _print_counts(console, options, loop.state, report)
-        console.print(f"Checkpoint: {file_text(saved)}", soft_wrap=True)
+        console.print(f"Checkpoint: {screen.file_text(saved)}", soft_wrap=True)
         if interruption.signal is not None:
             console.print("The same command continues from there.")
         elif report.counters.has_both_classes:
             command = command_line("score", folder, "NEW_ROWS.csv", "--out", "scores.csv")
-            print_command(console, "Next, score new rows:", command)
+            screen.print_command(console, "Next, score new rows:", command)
         parts = report.as_plain_data() | {
             "checkpoint": str(saved),
             "stopped_by": interruption.signal,
@@ -316,7 +309,7 @@ class StreamScreen:
         self._rows = event.rows
         self._waiting = event.kind == "waiting"
         if event.kind == "note":
-            print_notes(self._console, event.text)
+            screen.print_notes(self._console, event.text)
         elif event.kind == "went on":
             self.rows_at_start = event.rows
             if event.rows:
@@ -333,8 +326,8 @@ class StreamScreen:
         parts: list[RenderableType] = []
         if self._reports:
             cells = [self._cells(report) for report in self._reports]
-            table = new_table()
-            add_numbers(table, *cells[0])
+            table = screen.new_table()
+            screen.add_numbers(table, *cells[0])
             for row in cells:
                 table.add_row(*row.values())
             parts.append(table)
