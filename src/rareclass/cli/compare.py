@@ -228,7 +228,6 @@ def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> None:
-    """Print a sentence a measure for the rows of each value alone."""
     for value, comparison in found.by.items():
         console.print()
         console.print(Text(f"{column} = {value}: {comparison.basis()}", style="bold"))
@@ -244,7 +243,6 @@ def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> No
 
 
 def _print_standings(console: Console, standings: "Standings") -> None:
-    """Print a table of rankings by one measure."""
     is_alone = len(standings.standings) == 1
     with_tests = console.width >= _WIDE and not is_alone
     table = screen.new_table()

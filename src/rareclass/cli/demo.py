@@ -101,7 +101,6 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
 
 
 def _report(console: Console, weeks: "Weeks", out: Path) -> None:
-    """The fourth step: the page to look at."""
     from rareclass.fit.demo import MODEL_NAME, REPORT_NAME, TIME
     from rareclass.model.model_file import load_model
     from rareclass.report.model_report import report_on_model

@@ -112,7 +112,6 @@ def evaluate(options: EvaluateOptions) -> None:
 def _evaluate_checked(
     console: Console, model: "Model", data: "TablePlace", options: EvaluateOptions
 ) -> None:
-    """Print estimates from checked rows."""
     from rareclass.metrics import checked_measures
     from rareclass.review.estimates import read_checked
 

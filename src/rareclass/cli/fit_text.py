@@ -124,7 +124,6 @@ def print_next(
 
 
 def _beside(out: Path, ending: str) -> Path:
-    """Return a name in the folder of the model file."""
     return out.with_name(f"{out.stem}{ending}")
 
 
@@ -210,7 +209,6 @@ def _print_baselines(console: Console, baselines: "Sequence[Baseline]") -> None:
 
 
 def _print_decision(console: Console, trained: "Trained") -> None:
-    """Print the threshold with its precision and recall, and thresholds to take instead."""
     content = trained.content
     if trained.rule is not None:
         screen.print_threshold(console, trained.rule, content.facts.class_thresholds)

@@ -189,7 +189,6 @@ def hunt(options: HuntOptions) -> None:
 
 
 def _print_read(console: Console, path: "Location", target: str, table: "HuntTable") -> None:
-    """Print the size of the file and the counts of its labels."""
     labels = table.labels
     used = len(table.rows.used)
     counts = f"{counted(len(labels.code), 'row')}, {counted(used, 'column')} used"
@@ -289,7 +288,6 @@ def _how_chosen(chosen: "ChosenParameters") -> str:
 
 
 def _print_typical(console: Console, lines: Sequence[dict[str, Any]]) -> None:
-    """Print the columns that differ most between the inside and the outside."""
     table = screen.new_table()
     table.add_column(
         "Typical",

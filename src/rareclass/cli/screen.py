@@ -214,7 +214,6 @@ def print_measures(
 
 
 def _print_classes(console: Console, classes: "Sequence[ClassEstimate]") -> None:
-    """Print the measures of each of several rare classes against all other rows."""
     table = new_table()
     table.add_column("Rare class", overflow="fold")
     add_numbers(table, "Rows", "AUC")
@@ -353,7 +352,6 @@ def _moved(drift: "Drift") -> list[str]:
 
 
 def _worst(cells: "Counter[str]", n_rows: int) -> str:
-    """The columns with most such cells, and how many they are."""
     worst = cells.most_common(_MOST_NAMED)
     listed = ", ".join(f"{name} ({count:,}, {_share(count / n_rows)})" for name, count in worst)
     n_more = len(cells) - len(worst)

@@ -193,7 +193,6 @@ def _check_source(source: str, follow: bool) -> None:
 
 
 def _check_ours(path: Path) -> None:
-    """Raise `InputError` where the file of ``--json`` is there and no stream wrote it."""
     try:
         is_ours = "checkpoint" in json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError):
@@ -356,7 +355,6 @@ class StreamScreen:
         return facts | {"rows/s": f"{report.rows_per_second:,.0f}"}
 
     def _cells(self, report: "StreamReport") -> dict[str, str]:
-        """Return the cells of a report by the names of their columns."""
         left_out = (
             set() if self._console.width >= _WIDE else {"held", "dropped", "rejected", "alerts"}
         )
@@ -366,7 +364,6 @@ class StreamScreen:
         }
 
     def _present(self) -> Text:
-        """Return a line on what is going on now."""
         parts = [counted(self._rows, "row")]
         if self._waiting:
             parts.append("waiting for rows")
@@ -380,7 +377,6 @@ class StreamScreen:
         return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
 
     def _line(self, report: "StreamReport") -> str:
-        """Return a report as a line for a pipe, and a line for each change."""
         facts = self._facts(report)
         rows, speed = counted(report.counters.rows, "row"), facts.pop("rows/s")
         del facts["rows"]

@@ -294,7 +294,6 @@ def _compared(
 
 @contextmanager
 def _runner(rows: FoldRows, isolate: bool) -> Iterator[Run]:
-    """Function that runs a method on the rows, here or in a process of its own."""
     if isolate:
         with OwnProcesses(rows) as processes:
             yield processes.run

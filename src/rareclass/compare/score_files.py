@@ -227,7 +227,6 @@ def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
 
 
 def _ids(table: ScoreTable, name: str) -> pl.Series:
-    """Ids as text, each once."""
     if not table.has(name):
         raise missing_column(f"--id: {table.path} has", name, table.frame.columns)
     ids = labels_as_text(table.frame[name])
@@ -388,7 +387,6 @@ def _check_full(table: ScoreTable, name: str, cells: pl.Series) -> None:
 def _name(
     table: ScoreTable, column: str, tables: Sequence[ScoreTable], columns: Sequence[str]
 ) -> str:
-    """Name of a column of scores: its file, its column, or both."""
     if len(tables) == 1:
         return column
     stem = table.path.name.split(".")[0]

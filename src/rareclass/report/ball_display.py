@@ -109,7 +109,6 @@ def draw_ball(picture: BallPicture) -> "Figure":
 
 
 def _draw_plane(axes: "Axes", picture: BallPicture) -> None:
-    """Draw the rows of every kind and the disc."""
     from matplotlib.patches import Circle
 
     across = np.abs(picture.coordinates).max(axis=1, initial=0.0)
@@ -130,7 +129,6 @@ def _draw_plane(axes: "Axes", picture: BallPicture) -> None:
 
 
 def _scatter(axes: "Axes", picture: BallPicture, is_crowd: bool) -> None:
-    """Draw the rows kind by kind."""
     for layer, (kind, look) in enumerate(_LOOKS.items()):
         places = picture.coordinates[picture.kinds == kind]
         if not len(places):

@@ -158,7 +158,6 @@ def _verdict(comparison: Comparison) -> str:
 
 
 def _figures(comparison: Comparison) -> tuple[KeyFigure, ...]:
-    """Average precision and AUC of each ranking."""
     return tuple(
         figure_of(
             f"{measure.words[0].upper()}{measure.words[1:]}: {each.name}",
@@ -170,7 +169,6 @@ def _figures(comparison: Comparison) -> tuple[KeyFigure, ...]:
 
 
 def _measures_section(comparison: Comparison) -> Section:
-    """Section with every measure: values with intervals, and the others against the best."""
     rows = []
     for measure in comparison.measures:
         for standing in measure.standings:
@@ -190,7 +188,6 @@ def _measures_section(comparison: Comparison) -> Section:
 
 
 def _curves_section(tables: Mapping[str, ThresholdTable]) -> Section:
-    """Section with precision and recall, ROC and gains of all rankings."""
     description = f"{' and '.join(tables)}. {_BANDS}"
     roc = "ROC curve, its false-positive rate on a logarithmic axis"
     plots = tuple(
@@ -211,7 +208,6 @@ def _curves_section(tables: Mapping[str, ThresholdTable]) -> Section:
 
 
 def _together(tables: Mapping[str, ThresholdTable], display: type[TableDisplay]) -> Draw:
-    """Draw one curve a ranking on the same axes."""
 
     def draw(ax: "Axes") -> None:
         for place, (name, table) in enumerate(tables.items()):
@@ -246,7 +242,6 @@ def _at_rates(tables: Mapping[str, ThresholdTable]) -> PageTable:
 
 
 def _within_budgets(tables: Mapping[str, ThresholdTable]) -> PageTable:
-    """Recall and precision of each ranking within the same number of alerts."""
     first = next(iter(tables.values()))
     budgets = {k for k in _BUDGETS if k <= first.n_rows / 2} | {round(first.n_rare)}
     rows = []

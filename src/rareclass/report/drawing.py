@@ -345,7 +345,6 @@ class RankingDisplay:
 
 
 def _probabilities(estimator: Any, X: Any, pos_label: Any) -> Floats:
-    """Probabilities of the rare class."""
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(f"{type(estimator).__name__} has no probabilities.")
     place = list(estimator.classes_).index(pos_label)

@@ -265,7 +265,6 @@ def _training_data_facts(content: Model) -> list[Fact]:
 
 
 def _settings(judged: JudgedModel, model: Path, data: TablePlace | None) -> list[Fact]:
-    """Settings by the names that a reader knows, members of an ensemble, versions of packages."""
     listed = [Fact("Model file", str(model)), *([] if data is None else [Fact("Rows", str(data))])]
     facts = judged.model.facts
     told = facts_as_json(facts)
@@ -284,7 +283,6 @@ def _settings(judged: JudgedModel, model: Path, data: TablePlace | None) -> list
 
 
 def _plain_data(judged: JudgedModel) -> dict[str, Any]:
-    """The numbers of a report for scripts."""
     table, own, score_drift, budget = judged.table, judged.own, judged.score, judged.budget
     alert_rate = None
     if score_drift is not None:

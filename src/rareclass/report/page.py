@@ -139,7 +139,6 @@ class Section:
 
 
 def _made_now() -> str:
-    """Date, time and version."""
     when = datetime.now(UTC).strftime("%Y-%m-%d at %H:%M UTC")
     return f"Made by rareclass {version('rareclass')} on {when}."
 

@@ -87,7 +87,6 @@ class TableDisplay(RankingDisplay):
     def _mark_own(
         self, ax: "Axes", x: NDArray[Any], y: NDArray[Any], in_legend: bool = True
     ) -> None:
-        """Mark the model's own threshold by a diamond."""
         own = self.table.own
         if own is not None and np.isfinite(y[own]):
             label = "the model's threshold" if in_legend else "_"

@@ -61,7 +61,6 @@ def single_rows(content: Model, rows: ReadRows, n_shown: int) -> SingleRows:
 
 
 def _top_places(rows: ReadRows, kept: WholeRows) -> NDArray[np.intp]:
-    """Places of the highest rows among those kept, the highest first."""
     top = np.argsort(-rows.scores, kind="stable")[: min(MOST_TOP, len(rows.scores))]
     return np.searchsorted(kept.places, top)
 
@@ -242,7 +241,6 @@ def _top_section(
     names: Sequence[str],
     n_shown: int,
 ) -> Section:
-    """Section on the highest rows, with the cells of some columns."""
     places = _top_places(rows, kept)[:n_shown]
     top = kept.places[places]
     head = {

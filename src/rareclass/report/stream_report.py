@@ -148,7 +148,6 @@ def report_on_stream(folder: Path) -> FinishedReport:
 
 
 def _measures_section(log: Sequence[LoggedReport], window: int, top: int) -> Section:
-    """Section on the measures of the window at each report."""
     measures = (
         ("auc", "AUC"),
         ("average_precision", "average precision"),
@@ -194,7 +193,6 @@ def _measures_section(log: Sequence[LoggedReport], window: int, top: int) -> Sec
 
 
 def _drift_section(log: Sequence[LoggedReport]) -> Section:
-    """Section on the columns that moved, and when."""
     most: dict[str, float] = {}
     for each in log:
         for shift in each.moved:

@@ -221,7 +221,6 @@ def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
 
 
 def _columns(table: ThresholdTable) -> dict[str, Any]:
-    """Columns of the table for the script."""
     unit = table.n_rows * table.per_alert
     columns: dict[str, Any] = {
         "threshold": [

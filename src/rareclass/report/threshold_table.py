@@ -315,7 +315,6 @@ def _with_own(
 
 
 def _band(share: Floats, trials: Floats | float) -> Band:
-    """Shares with their exact intervals."""
     tail = (1.0 - LEVEL) / 2.0
     known = np.where(np.isnan(share), 0.0, share)
     some = np.maximum(trials, 1e-9)
