@@ -81,10 +81,9 @@ class Ball(NamedTuple):
 
 
 class BallStart(NamedTuple):
-    """A centre and multipliers to begin with (Algorithm 2)."""
+    """A centre and multipliers to begin with."""
 
     center: np.ndarray
-    squared_radius: float
     multipliers: np.ndarray | None = None
 
 
@@ -109,12 +108,9 @@ def fit_ball(
     price = np.where(pool.kinds == MAJORITY, C1, C2) * pool.weight
     price[pool.kinds == RARE] = np.inf
     start = start or one_class_start(points, pool)
-    multipliers = start.multipliers
-    if multipliers is None:
-        multipliers = _first_multipliers(points, pool, price, start, C1 + C2)
     farther = np.where(pool.kinds != MAJORITY, margin, 0.0)
     seen = Points(points.features, points.residual + farther) if margin else points
-    solution = _solve(seen, pool, price, start.center, multipliers, settings)
+    solution = _solve(seen, pool, price, start, settings)
     distances = points.squared_distances(solution.center)
     squared_radius = solution.squared_radius - 0.5 * margin
     if settings.radius == SHARE:
@@ -144,8 +140,7 @@ def _solve(
     points: Points,
     pool: Pool,
     price: np.ndarray,
-    center: np.ndarray,
-    multipliers: np.ndarray,
+    start: BallStart,
     settings: RACHParameters,
 ) -> BallSolution:
     """Solve without the rows of price 0, whose multipliers are 0."""
@@ -154,8 +149,8 @@ def _solve(
     seen = points if len(there) == points.n_rows else points.take(there)
     solution = solve_ball(
         BallProblem(seen, signs, price[there]),
-        center,
-        multipliers[there],
+        start.center,
+        None if start.multipliers is None else start.multipliers[there],
         tol=settings.tol,
         max_outer=settings.max_outer,
         max_inner=settings.max_inner,
@@ -166,31 +161,10 @@ def _solve(
 
 
 def one_class_start(points: Points, pool: Pool) -> BallStart:
-    """Run steps 1 to 5 of Algorithm 2: the one-class ball of the rare rows.
-
-    A single rare row is the centre, and its nearest majority row lies on the sphere.
-    """
+    """Begin with the centre of the one-class ball of the rare rows (Algorithm 2)."""
     rare = pool.which(RARE)
-    center, squared_radius = one_class_center(points.take(rare), pool.weight[rare])
-    if len(rare) == 1 and (pool.kinds == MAJORITY).any():
-        majority = points.take(pool.which(MAJORITY))
-        squared_radius = float(majority.squared_distances(center).min())
-    return BallStart(center, squared_radius)
-
-
-def _first_multipliers(
-    points: Points, pool: Pool, price: np.ndarray, start: BallStart, rare_price: float
-) -> np.ndarray:
-    """Run step 6 of Algorithm 2: multipliers that the optimality conditions give for a ball."""
-    distances = points.squared_distances(start.center)
-    apart = distances - start.squared_radius
-    on_sphere = np.abs(apart) <= _ROUNDING * (start.squared_radius + np.abs(distances))
-    signs = np.where(pool.kinds == MAJORITY, -1.0, 1.0)
-    at_bound = np.where(signs * apart > 0.0, price, 0.0)
-    multipliers = np.where(on_sphere, 0.5 * price, at_bound)
-    rare = pool.kinds == RARE
-    multipliers[rare] = np.where((apart[rare] >= 0.0) | on_sphere[rare], 0.5 * rare_price, 0.0)
-    return multipliers
+    center, _ = one_class_center(points.take(rare), pool.weight[rare])
+    return BallStart(center)
 
 
 def transduced(labels: PartialLabels, balls: tuple[Ball, ...]) -> np.ndarray:
