@@ -17,7 +17,7 @@ from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.metrics import mauc, roc_auc, vus
 from rareclass.model.decisions import LevelDecision
 from rareclass.model.evaluate import evaluate_file
-from rareclass.model.facts import LevelFacts, facts_as_json, facts_from_json
+from rareclass.model.facts import LevelFacts, ScoredRows, facts_as_json, facts_from_json
 from rareclass.model.model_file import load_model, save_model
 from rareclass.model.score_file import ScoreSettings, score_rows
 from rareclass.model.targets import LevelTarget
@@ -185,11 +185,10 @@ def test_weights_count_as_copies_in_every_measure(trained):
     y, scores = rng.integers(0, 3, 60), rng.normal(size=60)
     weight = rng.integers(1, 4, 60).astype(float)
     copies = np.repeat(np.arange(60), weight.astype(int))
-    one = decision.confusion(y, scores, weight)
-    assert one.numbers == decision.confusion(y[copies], scores[copies]).numbers
-    assert one.lines == decision.confusion(y[copies], scores[copies]).lines
-    weighed = decision.estimate(y, scores, weight).as_plain_data()
-    copied = decision.estimate(y[copies], scores[copies]).as_plain_data()
+    rows, repeated = ScoredRows(y, scores, weight), ScoredRows(y[copies], scores[copies])
+    one, other = decision.confusion(rows), decision.confusion(repeated)
+    assert (one.numbers, one.lines) == (other.numbers, other.lines)
+    weighed, copied = (decision.estimate(each).as_plain_data() for each in (rows, repeated))
     assert weighed["n_rows"] == copied["n_rows"] == weight.sum()
     for name, measure in weighed["measures"].items():
         assert measure["value"] == pytest.approx(copied["measures"][name]["value"])

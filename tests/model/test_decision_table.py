@@ -10,7 +10,7 @@ from draws import draws
 from rareclass.metrics import interval, recall_at_k
 from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import decision_table, probability_quality
-from rareclass.model.facts import RareClassFacts
+from rareclass.model.facts import RareClassFacts, ScoredRows
 
 
 @draws(40)
@@ -55,7 +55,7 @@ def test_counts_at_the_threshold_have_the_intervals_of_the_table(seed, n_rest, n
     scores = rng.integers(0, 9, len(rare)) + 2.0 * rare
     row = decision_table(rare, scores, 5.0)[0]
     decision = RareDecision(RareClassFacts("y", "yes", "no"), np.array([5.0]))
-    numbers = decision.confusion(rare.astype(int), scores).numbers
+    numbers = decision.confusion(ScoredRows(rare.astype(np.int16), scores)).numbers
     counts, intervals = numbers["at_threshold"], numbers["intervals_at_threshold"]
     assert counts["true_rare"] + counts["false_rare"] == row.alerts
     assert counts["true_rare"] + counts["missed_rare"] == n_rare

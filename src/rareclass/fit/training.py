@@ -36,7 +36,7 @@ from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
 from rareclass.metrics.intervals import widened
-from rareclass.model.decisions import Decision, RareDecision, decision_of
+from rareclass.model.decisions import Decision, decision_of
 from rareclass.model.facts import (
     ModelFacts,
     RankingEstimate,
@@ -374,17 +374,9 @@ def _estimate(
     """
     if judged is None:
         return None, []
-    rows = (judged.y, judged.scores, judged.weight)
-    if isinstance(decision, RareDecision):
-        estimate = decision.estimate(*rows, prevalence=prevalence, classes=judged.classes)
-        confusion = decision.confusion(
-            *rows, prevalence=prevalence, classes=judged.classes, stretch=stretch
-        )
-    else:
-        estimate, confusion = decision.estimate(*rows), decision.confusion(*rows)
-    estimate = estimate.widened(stretch)
+    estimate = decision.estimate(judged, prevalence).widened(stretch)
     notes += data.target.notes_on_held_out(judged.y, estimate)
-    return estimate, confusion.in_brief
+    return estimate, decision.confusion(judged, prevalence, stretch).in_brief
 
 
 def _widened(rule: ChosenThreshold, factor: float) -> ChosenThreshold:

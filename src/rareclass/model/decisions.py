@@ -27,6 +27,7 @@ from rareclass.model.facts import (
     RankingEstimate,
     RareClassFacts,
     RareClassScores,
+    ScoredRows,
     TargetFacts,
 )
 
@@ -141,20 +142,14 @@ class RareDecision:
         ).to_numpy()
         return of_row
 
-    def estimate(
-        self,
-        y: NDArray[np.integer],
-        scores: NDArray[np.float64],
-        weight: NDArray[np.float64] | None = None,
-        prevalence: float | None = None,
-        classes: RareClassScores | None = None,
-    ) -> RankingEstimate:
+    def estimate(self, rows: ScoredRows, prevalence: float | None = None) -> RankingEstimate:
         """Return AUC, average precision and precision at k, with 95 % intervals.
 
-        With a `prevalence` also the average precision where that share of the rows is rare; with
-        `classes` also AUC and average precision of each class against all other rows.
+        With a `prevalence` also the average precision where that share of the rows is rare; of
+        several classes also AUC and average precision of each against all other rows.
         """
-        rare = y == 1
+        _, scores, weight, _, classes = rows
+        rare = rows.y == 1
         counts = np.ones(len(rare)) if weight is None else weight
         n_rows, n_rare = float(counts.sum()), float(counts[rare].sum())
         auc = interval("roc_auc", rare, scores, sample_weight=weight)
@@ -189,22 +184,15 @@ class RareDecision:
         return tuple(found)
 
     def confusion(
-        self,
-        y: NDArray[np.integer],
-        scores: NDArray[np.float64],
-        weight: NDArray[np.float64] | None = None,
-        prevalence: float | None = None,
-        classes: RareClassScores | None = None,
-        stretch: float = 1.0,
+        self, rows: ScoredRows, prevalence: float | None = None, stretch: float = 1.0
     ) -> Confusion:
-        """Return the four counts, precision and recall; with `classes` a row and column for each.
+        """Return the four counts, precision and recall; of several classes a row and column each.
 
-        Intervals are `stretch` times as wide as for the rows as they are.
-
-        Rows are called a class by the thresholds of the classes.
-
-        With a `prevalence` also the precision where that share of the rows is rare.
+        Rows are called a class by the thresholds of the classes. Intervals are `stretch` times as
+        wide as for the rows as they are. With a `prevalence` also the precision where that share of
+        the rows is rare.
         """
+        y, scores, weight, _, classes = rows
         called, rare = self.decide(scores), (y == 1).astype(np.intp)
         counts = np.bincount(2 * rare + called, weight, 4).reshape(2, 2)[::-1, ::-1]
         (true_rare, missed_rare), (false_rare, true_rest) = counts
@@ -290,7 +278,10 @@ def _percent(share: float) -> str:
 
 
 class LevelDecision:
-    """Codes are positions of levels, the lowest first; methods are those of `RareDecision`."""
+    """Codes are positions of levels, the lowest first; methods are those of `RareDecision`.
+
+    A prevalence, which is of rare rows, changes nothing.
+    """
 
     column: ClassVar[str] = "level"
 
@@ -350,13 +341,9 @@ class LevelDecision:
             )
         return codes.astype(np.intp)
 
-    def estimate(
-        self,
-        y: NDArray[np.integer],
-        scores: NDArray[np.float64],
-        weight: NDArray[np.float64] | None = None,
-    ) -> RankingEstimate:
+    def estimate(self, rows: ScoredRows, prevalence: float | None = None) -> RankingEstimate:
         """Return MAUC, VUS of few levels, and the AUC above each level that has rows above it."""
+        y, scores, weight, *_ = rows
         order = range(self.n_codes)
         measures = {"MAUC": interval("mauc", y, scores, weight, levels=order)}
         present = np.unique(y)
@@ -369,12 +356,10 @@ class LevelDecision:
         return RankingEstimate(measures, float(len(y) if weight is None else weight.sum()))
 
     def confusion(
-        self,
-        y: NDArray[np.integer],
-        scores: NDArray[np.float64],
-        weight: NDArray[np.float64] | None = None,
+        self, rows: ScoredRows, prevalence: float | None = None, stretch: float = 1.0
     ) -> Confusion:
-        """Return rows by level and called level, and how far these are apart."""
+        """Return rows by level and called level, and how far these are apart: no intervals."""
+        y, scores, weight, *_ = rows
         called, n = self.decide(scores), self.n_codes
         counts = np.bincount(n * np.asarray(y, dtype=np.intp) + called, weight, n * n)
         counts = counts.reshape(n, n)

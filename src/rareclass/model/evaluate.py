@@ -238,15 +238,9 @@ def evaluate_file(
     if time is not None and moments is not None and isinstance(decision, RareDecision):
         budget = budget_of(content, moments, every.scores)
         a_day = AlertsADay.of(time, moments, decision.decide(every.scores) == 1)
-    if isinstance(decision, RareDecision):
-        estimate = decision.estimate(rows.y, rows.scores, classes=rows.classes)
-        confusion = decision.confusion(rows.y, rows.scores, classes=rows.classes)
-    else:
-        estimate = decision.estimate(rows.y, rows.scores)
-        confusion = decision.confusion(rows.y, rows.scores)
     return EvaluatedFile(
-        estimate,
-        confusion,
+        decision.estimate(rows),
+        decision.confusion(rows),
         len(every.scores) - len(rows.y),
         seen,
         drift,

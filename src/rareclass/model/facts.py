@@ -87,7 +87,7 @@ class ScoredRows(NamedTuple):
 
     y: NDArray[np.int16]  # codes
     scores: NDArray[np.float64]
-    weight: NDArray[np.float64] | None  # how many rows each stands for
+    weight: NDArray[np.float64] | None = None  # how many rows each stands for
     places: NDArray[np.int64] | None = None  # where they stand in the table
     classes: RareClassScores | None = None  # where several classes are rare
 

@@ -11,7 +11,7 @@ from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import chance_of_at_most, exact_interval
 from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import class_decisions
-from rareclass.model.facts import RareClassScores
+from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.model.model import Model
 from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, plot_of, share_axis
 from rareclass.report.page import (
@@ -238,7 +238,8 @@ def classes_section(
     decision = content.decision
     assert isinstance(decision, RareDecision)
     y = (classes.which >= 0).astype(np.int16)
-    of_classes = decision.estimate(y, scores, weight, classes=classes).classes
+    rows = ScoredRows(y, scores, weight, classes=classes)
+    of_classes = decision.estimate(rows).classes
     called = {each.name: each for each in class_decisions(content, classes)}
     rules = content.facts.class_rules
     shares = {name: (own.precision, own.recall) for name, own in called.items()}
@@ -259,7 +260,7 @@ def classes_section(
         "Each class against all other rows, with 95 % intervals. The threshold is of the "
         "probability of the class; rareclass threshold --class sets another."
     )
-    counts = decision.confusion(y, scores, weight, classes=classes)
+    counts = decision.confusion(rows)
     tables = (
         PageTable.of("Each rare class", columns, {"Class"}, note),
         PageTable(
