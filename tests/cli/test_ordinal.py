@@ -164,11 +164,10 @@ def test_levels_that_are_none(risks, levels, wrong):
 def test_labels_that_are_no_levels(days, risks, tmp_path):
     words = (risks, "-t", "risk", *METHOD)
     said = fit_in_vain(*words)
-    assert "holds text, such as 'low' at row 1" in said
+    assert "row 1 of the target 'risk': 'low' is text" in said
     assert "--levels" in said
     said = fit_in_vain(*words, "--levels", "low,high")
-    assert "'medium' at row" in said
-    assert "not among --levels low,high" in said
+    assert "of the target 'risk': 'medium' is not among the levels 'low', 'high'" in said
     table = stays()
     table.with_columns(days=pl.lit(2)).write_csv(tmp_path / "one.csv")
     assert "one level only: '2' in all 300 rows" in fit_in_vain(

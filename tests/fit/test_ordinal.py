@@ -315,10 +315,10 @@ def test_the_row_of_a_wrong_label_is_that_of_the_file(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,grade\n" + "1.5,low\n2.5,\n" * 20 + "0.5,hihg\n3.5,high\n")
     for on_disk in (False, True):
-        with pytest.raises(InputError, match="'hihg' at row 41"):
+        with pytest.raises(InputError, match="row 41 of the target 'grade': 'hihg'"):
             read(path, replace(SETTINGS, on_disk=on_disk))
     sparse = tmp_path / "t.svmlight"
     sparse.write_text("1 1:2\n" * 3 + "2 1:1\n7 2:1\n")
     settings = replace(SETTINGS, target=None, method=OrdinalMethod(0.1, levels=("1", "2")))
-    with pytest.raises(InputError, match="'7' at row 5"):
+    with pytest.raises(InputError, match="row 5 of the target 'label': '7'"):
         read(sparse, settings)

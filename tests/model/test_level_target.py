@@ -95,19 +95,28 @@ def test_exact_spelling_goes_before_the_same_value():
 @pytest.mark.parametrize(
     ("labels", "levels", "says"),
     [
-        (["low", "high", "low"], None, ("'low' at row 1", "--levels; they are low, high")),
-        (["3", "4", "1,5", "4"], None, ("numbers and text, such as '1,5' at row 3",)),
+        (
+            ["low", "high", "low"],
+            None,
+            ("row 1 of the target 'grade': 'low' is text", "--levels); there are 'low', 'high'"),
+        ),
+        (["3", "4", "1,5", "4"], None, ("row 3 of the target 'grade': '1,5' is text",)),
         (["1", "2", "1_0"], None, ("'1_0'",)),
         (
             ["low", "hihg", "?", "high"],
             ("low", "high"),
-            ("'hihg' at row 2", "--levels low,high (", "'high'", "leave such cells empty"),
+            (
+                "row 2 of the target 'grade': 'hihg'",
+                "levels 'low', 'high' (",
+                "mean 'high'",
+                "leave such rows",
+            ),
         ),
         (["6", "6.0"], None, ("one level only: '6' in all 2 rows",)),
         (["low", "low"], ("low", "high"), ("one level only: 'low'",)),
         # A measurement is no level, and cuts are suggested.
         (MEASURED, None, ("101 different numbers", "12.5, 18.75, 22.5 (its median")),
-        (["1", "inf", "2"], None, ("inf at row 2",)),
+        (["1", "inf", "2"], None, ("row 2 of the target 'grade': 'inf' is not a level",)),
         ([], None, ("No row has a target value",)),
     ],
 )

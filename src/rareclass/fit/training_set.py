@@ -277,7 +277,7 @@ def _codes(labels: pl.Series, target: Target) -> NDArray[np.int16]:
 
 def _which(labels: pl.Series, target: Target) -> NDArray[np.int16] | None:
     """Return the position of each row's class among several rare ones, -1 for other rows."""
-    if not isinstance(target, RareTarget) or not target.class_of:
+    if not target.class_of:
         return None
     of_row: NDArray[np.int16] = labels.replace_strict(
         target.class_of, default=-1, return_dtype=pl.Int16
@@ -292,14 +292,11 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
     )
     meaning = _target(file, target, table.counts, settings)
     labelled = np.flatnonzero(table.codes >= 0)
-    code_of = np.array([meaning.code_of[label] for label in table.labels], dtype=np.int16)
-    y = code_of[table.codes[labelled]]
+    different, of_row = pl.Series(table.labels), table.codes[labelled]
+    y, which = _codes(different, meaning)[of_row], _which(different, meaning)
+    which = None if which is None else which[of_row]
     used = [column.name for column in table.columns if column.is_used]
     rows = RowsOnDisk(table.cells, used, labelled, settings.most_sampled, settings.scratch)
-    which = None
-    if isinstance(meaning, RareTarget) and meaning.class_of:
-        class_of = [meaning.class_of.get(label, -1) for label in table.labels]
-        which = np.array(class_of, dtype=np.int16)[table.codes[labelled]]
     code = y if which is None else (which + 1).astype(np.int16)
     distinct, copies = distinct_rows(equal_rows_on_disk(rows), code, settings.weigh_copies)
     return TrainingSet(

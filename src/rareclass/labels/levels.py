@@ -1,11 +1,11 @@
 """An ordered target: its levels, which of them is summed, and the rows that are held."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from rareclass.errors import first_names, nearest_name
+from rareclass.errors import ErrorKind, InputError, first_names, nearest_name
 from rareclass.labels.spelling import codes_among, label_value
 from rareclass.labels.two_classes import (
     Labels,
@@ -101,32 +101,22 @@ def _encode(y: np.ndarray, levels: Any, kept: np.ndarray) -> tuple[np.ndarray, n
     y = y[kept]
     # Each different label is looked up once: there are few, in any number of rows.
     found, inverse = _distinct(y)
-    texts = [plain(label) for label in found if isinstance(label, str)]
-    if levels is None:
-        if not any(isinstance(label, (str, bytes)) for label in found):
-            levels, codes = np.unique(y, return_inverse=True)
-            _refuse_measurements(levels, len(y))
-            return levels, codes
-        if len(texts) < len(found) or not are_numbers(texts):
-            raise _text(y, kept, found)
-        numbers, code_of = numbers_in_order(texts)
-        _refuse_measurements(np.array(numbers, dtype=float), len(y))
-        return np.array(numbers), np.array([code_of[label] for label in texts])[inverse]
-    levels = _checked_levels(levels)
-    position = {plain(level): k for k, level in enumerate(levels)}
-    names = [level if isinstance(level, str) else "" for level in position]
-    position |= codes_among(texts, names)
-    known = np.array([position.get(plain(label), -1) for label in found], dtype=np.intp)
-    codes = known[inverse]
-    unknown = np.flatnonzero(codes < 0)
-    if len(unknown):
-        row, label = kept[unknown[0]], plain(y[unknown[0]])
-        near = nearest_name(label, levels.tolist()) if _all_text([label, *levels]) else None
-        hint = f"Did you mean {near!r}?" if near else "Add it to levels, or leave such rows out."
-        raise ValueError(
-            f"row {row} of y: {label!r} is not among the levels {_shown(levels)}. {hint}"
-        )
-    return levels, codes
+    if levels is None and not any(isinstance(label, (str, bytes)) for label in found):
+        levels, codes = np.unique(y, return_inverse=True)
+        _refuse_measurements(levels, len(y))
+        return levels, codes
+    labels = [plain(label) for label in found]
+    order = None if levels is None else _checked_levels(levels)
+    names, code_of = order_labels(
+        labels,
+        None if order is None else [plain(level) for level in order],
+        "y",
+        lambda label: int(kept[np.argmax(inverse == labels.index(label))]),
+    )
+    if order is None:
+        order = np.array(names)
+        _refuse_measurements(order.astype(float), len(y))
+    return order, np.array([code_of[label] for label in labels], dtype=np.intp)[inverse]
 
 
 def _distinct(y: np.ndarray) -> tuple[list[Any], np.ndarray]:
@@ -161,35 +151,67 @@ def _checked_levels(levels: Any) -> np.ndarray:
     return array
 
 
-def are_numbers(labels: Iterable[str]) -> bool:
-    """Return whether all of some texts are finite numbers."""
-    values = [label_value(label) for label in labels]
-    return all(isinstance(value, float) and np.isfinite(value) for value in values)
+def order_labels(
+    labels: Sequence[Any], levels: Sequence[Any] | None, where: str, row_of: Callable[[Any], int]
+) -> tuple[Sequence[Any], dict[Any, int]]:
+    """Return the levels of different labels in order, and the position of each label's level.
 
+    Without `levels` all labels are texts of numbers, which are ordered by size; of a number written
+    in several ways the shortest names the level. Errors name the first row of a label (`row_of`)
+    of the column `where`.
 
-def numbers_in_order(labels: Sequence[str]) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Return the levels of texts that all are numbers, by size, and the position of each text's.
+    Raises `InputError` on other text without levels, and on a label of no level.
 
-    Of numbers written in several ways the shortest names the level.
-
-    >>> numbers_in_order(["10", "9.0", "9"])
-    (('9', '10'), {'10': 1, '9.0': 0, '9': 0})
+    >>> order_labels(["10", "9.0", "9"], None, "y", lambda label: 0)
+    (['9', '10'], {'10': 1, '9.0': 0, '9': 0})
     """
-    value_of = {label: label_value(label) for label in labels}
-    place = {value: code for code, value in enumerate(sorted({*value_of.values()}))}
+    texts = [label for label in labels if isinstance(label, str)]
+    if levels is not None:
+        code_of = {level: code for code, level in enumerate(levels)}
+        names = [level if isinstance(level, str) else "" for level in levels]
+        code_of |= codes_among(texts, names)
+        _refuse_unknown(labels, code_of, levels, where, row_of)
+        return levels, code_of
+    value_of = {label: label_value(label) for label in texts}
+    numbers = {v for v in value_of.values() if isinstance(v, float) and np.isfinite(v)}
+    words = [label for label in texts if value_of[label] not in numbers]
+    if words or len(texts) < len(labels):
+        first = min(words or texts or labels, key=row_of)
+        is_text = first not in words or not isinstance(value_of[first], float)
+        what = "is text, which has no order of its own" if is_text else "is not a level"
+        raise InputError(
+            f"row {row_of(first)} of {where}: {first!r} {what}.",
+            "Correct it or leave it empty, or name all labels from the lowest to the highest "
+            f"(levels=, --levels); there are {_shown(labels)}.",
+            ErrorKind.LABELS,
+            value=first,
+        )
+    place = dict[Any, int](zip(sorted(numbers), range(len(numbers)), strict=True))
     code_of = {label: place[value] for label, value in value_of.items()}
-    names = (min((x for x in labels if code_of[x] == code), key=len) for code in place.values())
-    return tuple(names), code_of
+    spelled = [[x for x in texts if code_of[x] == code] for code in range(len(numbers))]
+    return [min(each, key=len) for each in spelled], code_of
 
 
-def _text(y: np.ndarray, kept: np.ndarray, found: list[Any]) -> ValueError:
-    """Error for text among labels without levels; names the first row of it."""
-    words = {label for label in found if isinstance(label, (str, bytes))}
-    first = next(row for row, label in enumerate(y) if label in words)
-    return ValueError(
-        f"row {kept[first]} of y: {plain(y[first])!r} is text, which has no order of its own. "
-        "Pass levels= with the labels in increasing order; there are "
-        f"{_shown(np.array(found, dtype=object))}."
+def _refuse_unknown(
+    labels: Sequence[Any],
+    code_of: dict[Any, int],
+    levels: Sequence[Any],
+    where: str,
+    row_of: Callable[[Any], int],
+) -> None:
+    unknown = [label for label in labels if label not in code_of]
+    if not unknown:
+        return
+    first = min(unknown, key=row_of)
+    more = f" ({_shown(unknown)} are not)" if len(unknown) > 1 else ""
+    near = nearest_name(first, levels) if _all_text([first, *levels]) else None
+    raise InputError(
+        f"row {row_of(first)} of {where}: {first!r} is not among the levels {_shown(levels)}"
+        f"{more}.",
+        (f"Did you mean {near!r}? " if near else "")
+        + "Add it to levels (--levels) at its place, correct it, or leave such rows out.",
+        ErrorKind.LABELS,
+        value=first,
     )
 
 
@@ -208,5 +230,5 @@ def _all_text(labels: Any) -> bool:
     return all(isinstance(label, str) for label in labels)
 
 
-def _shown(labels: np.ndarray) -> str:
+def _shown(labels: Sequence[Any]) -> str:
     return first_names([repr(plain(label)) for label in labels], _SHOWN)

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive, absent_label, positives
-from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name
-from rareclass.labels.levels import numbers_in_order
+from rareclass.errors import ErrorKind, InputError, counted, first_names
+from rareclass.labels.levels import order_labels
 from rareclass.labels.spelling import (
     codes_among,
-    label_value,
     one_spelling,
     refuse_two_words_for_yes,
 )
@@ -116,6 +115,8 @@ class RareTarget:
 @dataclass(frozen=True)
 class LevelTarget:
     """Codes are positions of levels; methods are those of `RareTarget`."""
+
+    class_of: ClassVar[dict[str, int]] = {}  # none of several rare classes
 
     facts: LevelFacts
     code_of: dict[str, int]  # several labels may be of one level, as 1 and 01
@@ -272,11 +273,11 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
         raise InputError(
             "No row has a target value.", "Check the --target column.", ErrorKind.LABELS
         )
-    if wanted is None:
-        levels, code_of = _numbers_in_order(found)
-    else:
-        levels, code_of = tuple(wanted), codes_among(found.counts, wanted)
-        _refuse_unknown(found, levels, code_of)
+    where = f"the target {found.column!r}"
+    levels, code_of = order_labels([*found.counts], wanted, where, found.row_of)
+    if wanted is None and len(levels) > MOST_LEVELS:
+        raise _too_many(found, len(levels))
+    code_of = {label: code_of[label] for label in found.counts}
     if len(set(code_of.values())) == 1:
         label, n_rows = levels[next(iter(code_of.values()))], sum(found.counts.values())
         raise InputError(
@@ -288,73 +289,19 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
     for label, n_rows in found.counts.items():
         counts[code_of[label]] += n_rows
     majority = levels[counts.index(max(counts))]
-    facts = LevelFacts(found.column, levels, tuple(counts), majority, dict(found.counts))
+    facts = LevelFacts(found.column, tuple(levels), tuple(counts), majority, dict(found.counts))
     return LevelTarget(facts, code_of)
 
 
-def _numbers_in_order(found: FoundLabels) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Return the levels and the codes of labels that all are numbers."""
-    labels = list(found.counts)
-    _refuse_text(found, labels)
-    value_of = {label: float(label) for label in labels}
-    infinite = [label for label in labels if not np.isfinite(value_of[label])]
-    if infinite:
-        raise InputError(
-            f"The target {found.column!r} holds {infinite[0]} at row {found.row_of(infinite[0])}, "
-            "which is not a level.",
-            "Correct that cell or leave it empty: rows without a target are left out.",
-            ErrorKind.LABELS,
-        )
-    if len(set(value_of.values())) > MOST_LEVELS:
-        raise _too_many(found, value_of)
-    return numbers_in_order(labels)
-
-
-def _refuse_text(found: FoundLabels, labels: list[str]) -> None:
-    words = [label for label in labels if not isinstance(label_value(label), float)]
-    if not words:
-        return
-    at = f"{words[0]!r} at row {found.row_of(words[0])}"
-    if len(words) < len(labels):
-        raise InputError(
-            f"The target {found.column!r} holds numbers and text, such as {at}.",
-            "Correct the text or leave it empty (rows without a target are left out); or name all "
-            "values from the lowest to the highest with --levels.",
-            ErrorKind.LABELS,
-        )
-    raise InputError(
-        f"The target {found.column!r} holds text, such as {at}, which has no order.",
-        f"Name its values from the lowest to the highest with --levels; they are {_some(labels)}.",
-        ErrorKind.LABELS,
-    )
-
-
-def _refuse_unknown(found: FoundLabels, levels: Sequence[str], code_of: dict[str, int]) -> None:
-    unknown = [label for label in found.counts if label not in code_of]
-    if not unknown:
-        return
-    first = min(unknown, key=found.row_of)
-    more = f" ({_some(unknown)} are not)" if len(unknown) > 1 else ""
-    near = nearest_name(first, levels)
-    raise InputError(
-        f"The target {found.column!r} holds {first!r} at row {found.row_of(first)}, which is not "
-        f"among --levels {','.join(levels)}{more}.",
-        (f"Did you mean {near!r}? " if near else "")
-        + "Add it to --levels at its place, correct it, or leave such cells empty: rows without a "
-        "target are left out.",
-        ErrorKind.LABELS,
-    )
-
-
-def _too_many(found: FoundLabels, value_of: dict[str, float]) -> InputError:
+def _too_many(found: FoundLabels, n_levels: int) -> InputError:
     """Return the error of numbers that are a measurement, with values at which to cut them."""
-    values = np.array([value_of[label] for label in found.counts])
+    values = np.array([float(label) for label in found.counts])
     order = np.argsort(values)
     rows = np.cumsum(np.array(list(found.counts.values()))[order])
     cuts = values[order][np.searchsorted(rows, rows[-1] * np.array([0.5, 0.75, 0.9]))]
     shown = ", ".join(f"{cut:g}" for cut in np.unique(cuts))
     return InputError(
-        f"The target {found.column!r} holds {len(set(values)):,} different numbers, a measurement "
+        f"The target {found.column!r} holds {n_levels:,} different numbers, a measurement "
         f"rather than levels; {MOST_LEVELS} are taken at most.",
         "Bin them first, into a column that says how many of some bounds a number is above, such "
         f"as {shown} (its median, upper quarter and tenth).",
