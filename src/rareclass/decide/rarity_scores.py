@@ -306,7 +306,7 @@ def folds_at_most(cv: int, labels: Labels, remedy: str) -> int:
     fewest = min(len(labels.rare), len(labels.majority))
     if cv < 2 or fewest < 2:
         raise InputError(
-            f"cv={cv} and {fewest} rows of the smaller class: held-out scores need at least 2 "
+            f"cv={cv} and {fewest} rows of the smaller class: cross-validation needs at least 2 "
             "folds and 2 rows of each class.",
             remedy,
             ErrorKind.TOO_FEW_ROWS,

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.decide.rarity_scores import given_splits
+from rareclass.decide.rarity_scores import folds_at_most, given_splits
 from rareclass.estimators.estimator import FitsRows, learned, same_columns
-from rareclass.findings import warn
 from rareclass.labels.two_classes import Labels
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.metrics.areas import auc_of_cells, average_precision_of_cells
@@ -62,7 +62,8 @@ def make_folds(
     if isinstance(cv, (int, np.integer)):
         kept = np.sort(np.concatenate([labels.rare, labels.majority]))
         seed = 0 if random_state is None else random_state
-        splitter = _stratified(int(cv), is_rare[kept], seed, instead)
+        n_folds = folds_at_most(int(cv), labels, f"Use {instead} of your choice.")
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
         with warnings.catch_warnings():
             # A level of few rows is not in every fold: as good as can be.
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
@@ -85,20 +86,6 @@ def make_folds(
     if not folds:
         raise ValueError(f"cv={cv!r} holds no folds: give a number of them, or a list of some.")
     return folds
-
-
-def _stratified(cv: int, is_rare: np.ndarray, seed: Any, instead: str) -> Any:
-    from sklearn.model_selection import StratifiedKFold
-
-    fewest = int(min(is_rare.sum(), (~is_rare).sum()))
-    if cv < 2 or fewest < 2:
-        raise ValueError(
-            f"cross-validation with cv={cv} needs at least 2 folds and 2 rows of each "
-            f"class; the smaller class has {fewest}. Use {instead} of your choice."
-        )
-    if fewest < cv:
-        warn(f"only {fewest} rows of the smaller class: {fewest} folds in place of {cv}.")
-    return StratifiedKFold(min(cv, fewest), shuffle=True, random_state=seed)
 
 
 Model = TypeVar("Model", bound=BaseEstimator)
