@@ -13,6 +13,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import (
     FitsRows,
     check_calibrated,
@@ -26,7 +27,7 @@ from rareclass.labels.levels import encode
 from rareclass.metrics import mauc
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.feature_scaling import learn_feature_scales
-from rareclass.ranking.losses import make_loss
+from rareclass.ranking.losses import LabellingLoss, make_loss
 from rareclass.ranking.ranking_data import (
     KernelSettings,
     PreparedRanking,
@@ -38,7 +39,6 @@ from rareclass.ranking.solve import (
     PENALTIES,
     LearnedMachine,
     SolverSettings,
-    check_penalty,
     fit_path,
 )
 from rareclass.ranking.targets import RankingTarget
@@ -190,7 +190,13 @@ class KernelMachine(MachineParameters, KernelModel):
         """Rows whose columns are known, with labels, width and scales of the features."""
         target = self._read_target(y, sample_weight, source.n_rows)
         loss = make_loss(self.loss, self.eps, self.loss_params)
-        check_penalty(self.penalty, loss)
+        if isinstance(loss, LabellingLoss) and self.penalty != "l2":
+            raise InputError(
+                f"loss={type(loss).__name__} has no solver for penalty={self.penalty!r}.",
+                "Use penalty='l2', or a loss of pairs.",
+                ErrorKind.COMBINATION,
+                value=type(loss).__name__,
+            )
         settings = settings_of(KernelSettings, self)
         width = width_of_rows(settings, source, target.labels)
         many = self.kernel_dtype == "auto" and source.n_rows > _MANY_ROWS

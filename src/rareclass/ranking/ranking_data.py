@@ -29,8 +29,6 @@ from rareclass.kernels.expansion import (
 from rareclass.kernels.kernels import (
     KERNELS,
     FeatureScaled,
-    Kernel,
-    Matrix,
     given_width,
     make_kernel,
     mean_width,
@@ -150,6 +148,8 @@ def prepare(data: RankingData, several: bool = False) -> "PreparedRanking":
         keeps_arrays=not is_cheap
         or kernel_is_worth_keeping(n_rows, n_landmarks, source.n_features, several),
     )
+    exact = points.astype(np.float64)
+    K = kernel.block(exact, exact)  # symmetric but for rounding errors
     return PreparedRanking(
         n_rows=source.n_rows,
         target=data.target,
@@ -159,7 +159,7 @@ def prepare(data: RankingData, several: bool = False) -> "PreparedRanking":
         width=data.width,
         loss=data.target.loss(data.loss),
         rare_kernel=kernel.block(source.take(labels.rare), points),
-        landmark_kernel=landmark_kernel(kernel, points),
+        landmark_kernel=0.5 * (K + K.T),
         dtype=source.dtype,
         at_once=at_once,
         columns_at_once=max(1, memory // 4 // (8 * n_rows)),
@@ -179,7 +179,7 @@ class PreparedRanking:
     width: float
     loss: Loss
     rare_kernel: np.ndarray
-    landmark_kernel: np.ndarray
+    landmark_kernel: np.ndarray  # between the landmarks, in float64 whatever their dtype
     dtype: np.dtype
     at_once: int
     columns_at_once: int
@@ -375,10 +375,3 @@ def _share_out(memory: int, n_landmarks: int, n_rare: int, dtype: np.dtype) -> t
     left = memory - square - rare
     at_once = int(np.clip(min(memory // 4, left) // of_solver, 1, MOST_AT_ONCE))
     return at_once, max(left - at_once * of_solver, 0)
-
-
-def landmark_kernel(kernel: Kernel, points: Matrix) -> np.ndarray:
-    """Kernel between the landmarks in float64, whatever their dtype, exactly symmetric."""
-    points = points.astype(np.float64)
-    K = kernel.block(points, points)
-    return 0.5 * (K + K.T)

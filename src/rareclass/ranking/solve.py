@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import Fold
 from rareclass.findings import Status, warn
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, whiten
 from rareclass.kernels.kernels import Matrix
 from rareclass.machine import blas_threads, track
-from rareclass.ranking.losses import LabellingLoss, Loss, make_loss
+from rareclass.ranking.losses import LabellingLoss, make_loss
 from rareclass.ranking.problem import (
     RankingProblem,
     Solver,
@@ -53,7 +52,7 @@ from rareclass.ranking.solvers.part import (
     part_stride,
 )
 from rareclass.ranking.solvers.proximal_newton import duality_gap, minimize_sparse, unit_norm
-from rareclass.ranking.targets import RankingScores, TwoClasses
+from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import RowSource
 
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
@@ -79,17 +78,6 @@ _CROSS_FIT_LOSS, _CROSS_FIT_EPS = "smoothed_hinge", 0.5
 
 PENALTIES: dict[str, Coordinates] = {"l2": whiten, "l1": unit_norm}
 """Coordinates that a problem with each penalty is solved in."""
-
-
-def check_penalty(penalty: str, loss: Loss) -> None:
-    """Raise `InputError` on a loss that there is no solver for with this penalty."""
-    if isinstance(loss, LabellingLoss) and penalty != "l2":
-        raise InputError(
-            f"loss={type(loss).__name__} has no solver for penalty={penalty!r}.",
-            "Use penalty='l2', or a loss of pairs.",
-            ErrorKind.COMBINATION,
-            value=type(loss).__name__,
-        )
 
 
 @dataclass(frozen=True)
@@ -248,8 +236,8 @@ def learned_machines(
     Their thresholds are the target's on the training rows, or on the solvers' part of them. As many
     solutions share a pass as have room for their scores in a part of the memory.
     """
-    accuracy, machines = settings.accuracy(prepared), []
-    is_labelling = isinstance(prepared.loss, LabellingLoss)
+    accuracy, machines, loss = settings.accuracy(prepared), [], prepared.loss
+    is_labelling = isinstance(loss, LabellingLoss)
     tol = accuracy.gap if is_labelling else accuracy.tol
     at_once = len(solutions) if accuracy.foresees else prepared.columns_at_once
     for k, (lam, solution) in enumerate(zip(lams, solutions, strict=True)):
@@ -260,12 +248,17 @@ def learned_machines(
             else:
                 token = solution.at.token if len(solutions) == 1 else None
                 scored = prepared.scored(coefficients, token)
+        if isinstance(loss, LabellingLoss) and loss.has_intercept:
+            # Where f + c = 0: the loss has learned that.
+            threshold: Any = -float(solution.at.w[problem.rank])
+        else:
+            threshold = prepared.target.threshold(scored.column(k % at_once), loss)
         machine = LearnedMachine(
             prepared.landmarks.points,
             prepared.landmarks.first_rows,
             solution.at.coefficients,
             problem.whitener,
-            _threshold(prepared, problem, solution, scored.column(k % at_once)),
+            threshold,
             None,
             solution,
         )
@@ -281,16 +274,6 @@ def learned_machines(
                 "much, use a loss of pairs."
             )
     return machines
-
-
-def _threshold(
-    prepared: PreparedRanking, problem: RankingProblem, solution: Solution, rows: RankingScores
-) -> Any:
-    """The target's threshold, or where f + c = 0 if the loss has learned where that is."""
-    loss = prepared.loss
-    if isinstance(loss, LabellingLoss) and loss.has_intercept:
-        return -float(solution.at.w[problem.rank])
-    return prepared.target.threshold(rows, loss)
 
 
 def _without_unused(

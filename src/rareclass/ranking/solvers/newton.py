@@ -362,18 +362,6 @@ class SampledHessian:
         return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
 
-def _sample(block: Block, p: RankingProblem, at: Evaluation, whitener: Any) -> tuple[Any, Any]:
-    """Scores and whitened features of sampled rows, needed once for every stretch of rare rows."""
-    names = "scores", "features"
-    scores, features = (block.memo.get(name, at.token) for name in names)
-    if scores is None or features is None:
-        K = p.expansion.matrix(block)
-        scores, features = expand(K, at.coefficients), K @ whitener
-        for name, values in zip(names, (scores, features), strict=True):
-            block.memo.keep(name, at.token, values)
-    return scores, features
-
-
 def _half_hessian(
     block: Block,
     p: RankingProblem,
@@ -385,9 +373,15 @@ def _half_hessian(
     """Terms of pairs of some rare and some sampled rows in H_S - lam I, up to its transpose.
 
     The crossing term as it is, the square of the sampled rows by half; of the square of the rare
-    rows the curvature of each.
+    rows the curvature of each. Scores and features of the sample serve every stretch of rare rows.
     """
-    scores, features = _sample(block, p, at, whitener)
+    names = "scores", "features"
+    scores, features = (block.memo.get(name, at.token) for name in names)
+    if scores is None or features is None:
+        K = p.expansion.matrix(block)
+        scores, features = expand(K, at.coefficients), K @ whitener
+        for name, values in zip(names, (scores, features), strict=True):
+            block.memo.keep(name, at.token, values)
     C = p.loss.pair_curvature(at.rare, rare, scores) * block.weight
     by_rare, by_sampled = C.sum(axis=1), C.sum(axis=0)[:, None].astype(features.dtype)
     half = 0.5 * by_sampled * features - C.T.astype(features.dtype) @ rare_features
