@@ -1,13 +1,12 @@
-"""Kernel ranking machines: `fit`, scores and features, for two classes or for levels."""
+"""Kernel ranking machines: `fit`, scores and features."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
-    ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
@@ -16,15 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import (
     FitsRows,
-    check_calibrated,
     finite_scores,
     read_features,
     settings_of,
 )
 from rareclass.estimators.rankings import KernelRanking
 from rareclass.kernels.kernels import needs_width
-from rareclass.labels.levels import encode
-from rareclass.metrics import mauc
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.feature_scaling import learn_feature_scales
 from rareclass.ranking.losses import LabellingLoss, make_loss
@@ -54,7 +50,7 @@ class KernelModel(
 ):
     """Scores and features of a model that kernel functions of landmarks carry.
 
-    Whoever inherits has ``whitener_`` and what `KernelRanking` has.
+    Subclasses have ``whitener_`` and what `KernelRanking` has.
     """
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -126,7 +122,7 @@ class MachineParameters:
 
 
 class KernelMachine(MachineParameters, KernelModel):
-    """`fit` of a kernel ranking machine; whoever inherits reads labels in `_read_target`."""
+    """`fit` of a kernel ranking machine; subclasses read labels in `_read_target`."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn to rank the rare rows first, or rows by level.
@@ -223,67 +219,3 @@ class KernelMachine(MachineParameters, KernelModel):
             self.duality_gap_ = learned.duality_gap
         self.__dict__.update(prepared.target.attributes)
         return self
-
-
-class RanksLevels(ClassifierMixin):
-    """Levels from a score: predictions and probabilities of estimators of ordered levels.
-
-    A classifier to scikit-learn, not a regressor: labels may be text, `predict` gives one of
-    them, and splitters and scorers should keep every level in every fold. Whoever inherits has
-    ``score_samples``, ``thresholds_`` and ``classes_``, and where held-out scores were kept
-    ``calibration_``.
-    """
-
-    _calibrates = False
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Rank of every row, one number whatever the number of levels: `score_samples`.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return self.score_samples(X)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The level of every row: k where ``thresholds_[k - 1] < score <= thresholds_[k]``."""
-        scores = self.score_samples(X)
-        return self.classes_[np.searchsorted(self.thresholds_, scores, side="left")]
-
-    @property
-    def predict_proba(self) -> Callable[[Any], np.ndarray]:
-        """Probability of each of ``classes_``, from the score and maps of held-out scores.
-
-        ``predict_proba(X)`` takes what `score_samples` takes, and gives an ndarray of shape
-        (n_rows, n_levels) whose rows sum to 1; see `LevelCalibration`. A level without rows has
-        probability 0. There only where rows were held out while fitting, as in `OrdinalRankRCCV`.
-        `predict` goes by thresholds, not by the likeliest level.
-        """
-        check_calibrated(self, "OrdinalRankRCCV keeps some, with lams=[lam] too.")
-        return self._predict_proba
-
-    def _predict_proba(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return self.calibration_(self.score_samples(X))
-
-    _predict_proba.__name__ = "predict_proba"  # by which scikit-learn takes one of its columns
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """MAUC: share of the pairs of rows of different levels that are in order, in [0, 1].
-
-        Raises
-        ------
-        ValueError
-            Where y holds a label that `fit` did not know, or rows of one level only.
-        """
-        codes = encode(y, self.classes_)[1]
-        return mauc(codes, self.score_samples(X), sample_weight)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

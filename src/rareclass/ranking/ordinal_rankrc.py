@@ -1,17 +1,85 @@
 """OrdinalRankRC: kernel ranking of ordered levels of which one is frequent."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from rareclass.estimators.estimator import learned
-from rareclass.labels.levels import read_levels
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from rareclass.estimators.estimator import check_calibrated, learned
+from rareclass.labels.levels import encode, read_levels
 from rareclass.metrics import mauc, vus
-from rareclass.ranking.machine import KernelMachine, RanksLevels
+from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.ranking_data import PreparedRanking
 from rareclass.ranking.search import KernelSearch
 from rareclass.ranking.solve import LearnedMachine
 from rareclass.ranking.targets import OrderedLevels, pair_costs
+
+
+class RanksLevels(ClassifierMixin):
+    """Levels from a score: predictions and probabilities of estimators of ordered levels.
+
+    A classifier to scikit-learn, not a regressor: labels may be text, `predict` gives one of
+    them, and splitters and scorers should keep every level in every fold. Subclasses have
+    ``score_samples``, ``thresholds_`` and ``classes_``, and where held-out scores were kept
+    ``calibration_``.
+    """
+
+    _calibrates = False
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Rank of every row, one number whatever the number of levels: `score_samples`.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.score_samples(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The level of every row: k where ``thresholds_[k - 1] < score <= thresholds_[k]``."""
+        scores = self.score_samples(X)
+        return self.classes_[np.searchsorted(self.thresholds_, scores, side="left")]
+
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """Probability of each of ``classes_``, from the score and maps of held-out scores.
+
+        ``predict_proba(X)`` takes what `score_samples` takes, and gives an ndarray of shape
+        (n_rows, n_levels) whose rows sum to 1; see `LevelCalibration`. A level without rows has
+        probability 0. There only where rows were held out while fitting, as in `OrdinalRankRCCV`.
+        `predict` goes by thresholds, not by the likeliest level.
+        """
+        check_calibrated(self, "OrdinalRankRCCV keeps some, with lams=[lam] too.")
+        return self._predict_proba
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self.calibration_(self.score_samples(X))
+
+    _predict_proba.__name__ = "predict_proba"  # by which scikit-learn takes one of its columns
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """MAUC: share of the pairs of rows of different levels that are in order, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            Where y holds a label that `fit` did not know, or rows of one level only.
+        """
+        codes = encode(y, self.classes_)[1]
+        return mauc(codes, self.score_samples(X), sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
 @dataclass(eq=False, repr=False)

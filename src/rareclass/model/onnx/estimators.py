@@ -50,7 +50,7 @@ from rareclass.ranking import (
     RankSVM,
     StochasticRankRC,
 )
-from rareclass.ranking.machine import RanksLevels
+from rareclass.ranking.ordinal_rankrc import RanksLevels
 
 CAN = "RankRC, RankSVM, OrdinalRankRC, StochasticRankRC, MIBC, the online learners, RareClassifier"
 # Estimators that may end a pipeline.
