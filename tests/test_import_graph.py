@@ -6,20 +6,9 @@ from functools import cache
 from source_trees import ROOT, trees
 
 # From the ground up; a room imports rooms named before it, and itself.
+GROUND = "errors", "findings", "lazy_names", "compiling", "remote", "files", "scratch_file"
 ROOMS = (
-    (
-        "errors",
-        "findings",
-        "lazy_names",
-        "compiling",
-        "remote",
-        "files",
-        "scratch_file",
-        "machine",
-        "parameters",
-        "theory",
-        "stored",
-    ),
+    (*GROUND, "machine", "parameters", "theory", "stored"),
     ("labels",),
     ("folds",),
     ("tables",),

@@ -133,12 +133,14 @@ def test_weights_are_copies(kind, sample):
     np.testing.assert_allclose(kind.fit(y, scores, weight)(scores), copies(scores), rtol=1e-6)
 
 
-def test_copies_count_in_the_share_of_the_pooled_map():
+def test_copies_count_in_the_share_of_the_pooled_map_and_in_the_parts():
     y, scores = rows_of(1, n_rare=12)
     times = np.where(y, 2, 1)
-    copied = PooledMap.fit(np.repeat(y, times), np.repeat(scores, times))
-    weighted = PooledMap.fit(y, scores, times)
+    rows = (np.repeat(y, times), np.repeat(scores, times)), (y, scores, times)
+    copied, weighted = (PooledMap.fit(*each) for each in rows)
     assert weighted.isotonic_share == copied.isotonic_share
+    copied, weighted = (IsotonicOfParts.of(read_score_levels(*each)) for each in rows)
+    np.testing.assert_allclose(weighted.probabilities, copied.probabilities, atol=1e-12)
 
 
 def test_only_ratios_count_of_weights_that_are_not_whole():
@@ -200,14 +202,6 @@ def test_the_map_for_several_models_is_half_the_mean_of_isotonic_regressions_of_
     chosen = PooledMap.fit(y, scores)(new)
     np.testing.assert_allclose(found(new), (chosen + np.mean(parts, axis=0)) / 2, atol=1e-12)
     assert (np.diff(found(new)) >= -1e-12).all()
-
-
-def test_copies_count_in_the_parts():
-    y, scores = rows_of(1, n_rare=12)
-    times = np.where(y, 2, 1)
-    copied = IsotonicOfParts.of(read_score_levels(np.repeat(y, times), np.repeat(scores, times)))
-    weighted = IsotonicOfParts.of(read_score_levels(y, scores, times))
-    np.testing.assert_allclose(weighted.probabilities, copied.probabilities, atol=1e-12)
 
 
 def test_a_score_just_below_the_highest_has_a_probability_of_the_parts():

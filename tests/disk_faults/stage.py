@@ -26,6 +26,12 @@ class Stage(NamedTuple):
     read: dict[str, Any]  # outputs that the command leaves where nothing fails
     known: dict[str, Any]  # results of the slow functions
 
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run commands with temporary files in the folder and slow results computed once."""
+        with scratch_in(self.folder), remembered(self.scene.slow, self.known):
+            yield
+
     def reset(self) -> Snapshot:
         """Put the folder back as it was before the command, and return its files."""
         for path in self.folder.iterdir():

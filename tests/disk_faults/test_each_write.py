@@ -5,8 +5,8 @@ from itertools import count
 import pytest
 
 from disk_faults.refusals import Refusals, refusing_arrays, refusing_files
-from disk_faults.scenes import SCENES, remembered
-from disk_faults.stage import scratch_in, stage_of
+from disk_faults.scenes import SCENES
+from disk_faults.stage import stage_of
 from draws import thorough
 from faults import cause_of
 
@@ -18,7 +18,7 @@ def play(name, refusing, at, lasting, choice=0):
     """Refuse an operation and check what is left; return whether it took place."""
     stage = stage_of(name)
     before, refusals = stage.reset(), Refusals(stage.folder, at, lasting, choice)
-    with scratch_in(stage.folder), remembered(stage.scene.slow, stage.known):
+    with stage.running():
         with refusing(refusals):
             result = stage.scene.run(stage.folder)
         where = f"{name}, {refusals.seen[at : at + 1]} {result.output}"

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from disk_faults.scenes import SCENES, remembered
-from disk_faults.stage import scratch_in, stage_of
+from disk_faults.scenes import SCENES
+from disk_faults.stage import stage_of
 from faults import cause_of, refused
 from rareclass.errors import ErrorKind
 from rareclass.stream.log import GrowingFile
@@ -49,7 +49,7 @@ def test_files_that_may_not_grow(name):
     stage, n_bytes, lacks_room = stage_of(name), 0, True
     while lacks_room:
         before = stage.reset()
-        with scratch_in(stage.folder), remembered(stage.scene.slow, stage.known):
+        with stage.running():
             with longest_file(n_bytes):
                 lacks_room = play(stage, before)
             stage.scene.run_again(stage.folder)
@@ -91,7 +91,7 @@ def test_a_full_disk(name):
             ballast = stage.folder / "ballast"
             ballast.write_bytes(bytes(max(free - n_pages * _PAGE, 0)))
             before = stage.snapshot()
-            with scratch_in(stage.folder), remembered(stage.scene.slow, stage.known):
+            with stage.running():
                 lacks_room = play(stage, before)
                 ballast.unlink()
                 stage.scene.run_again(stage.folder)

@@ -55,7 +55,7 @@ def kill_once(stage, processes, moments):
     stage.check_outputs(before, where)
     shutil.rmtree(stage.folder / SCRATCH)  # the system's to empty
     (stage.folder / SCRATCH).mkdir()
-    with scratch_in(stage.folder), remembered(stage.scene.slow, stage.known):
+    with stage.running():
         stage.scene.run_again(stage.folder)
     assert stage.scene.read(stage.folder) == stage.read
     stage.check_others(before, where)

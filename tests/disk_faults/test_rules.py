@@ -165,7 +165,7 @@ def test_a_fault_of_the_machine_is_a_sentence(monkeypatch, fault, kind):
     def fail(*_):
         raise fault
 
-    monkeypatch.setattr("rareclass.opening.describe", fail)
+    monkeypatch.setattr("rareclass.opening.open_model", fail)
     assert cause_of(CliRunner().invoke(app, ["show", "m.rareclass"])).kind is kind
 
 

@@ -21,30 +21,23 @@ PAGES = (
 )  # fmt: skip
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Sections that take more than some tenths of a second: left to `make test-thorough`.
+SLOW_IN_PYTHON = (
+    "checked-rows", "compare-models", "dask", "few-labels", "groups-and-time", "lightgbm-scores",
+    "ordered-classes", "probabilities", "review", "several-classes", "train", "wide-tables",
+)  # fmt: skip
 SLOW = {
-    ("index", "Find a rare class in your table"),
-    ("tutorial", "From Python"),
-    ("how-to/train", "In Python"),
-    ("how-to/few-labels", "In Python"),
+    *((f"how-to/{page}", "In Python") for page in SLOW_IN_PYTHON),
+    ("how-to/coming-from", "From LightGBM, XGBoost or CatBoost"),
+    ("how-to/coming-from", "From imbalanced-learn"),
+    ("how-to/dask", "RareClassifier on a cluster"),
+    ("how-to/kernel-machine", "A kernel machine: RankRC"),
+    ("how-to/kernel-options", "A majority in mini-batches"),
     ("how-to/kernel-options", "Fast scoring: few landmarks"),
     ("how-to/kernel-options", "Noisy features: learned scales"),
-    ("how-to/kernel-options", "A majority in mini-batches"),
-    ("how-to/probabilities", "In Python"),
-    ("how-to/groups-and-time", "In Python"),
-    ("how-to/ordered-classes", "In Python"),
-    ("how-to/kernel-machine", "A kernel machine: RankRC"),
-    ("how-to/several-classes", "In Python"),
-    ("how-to/wide-tables", "In Python"),
-    ("how-to/compare-models", "In Python"),
-    ("how-to/coming-from", "From imbalanced-learn"),
-    ("how-to/coming-from", "From LightGBM, XGBoost or CatBoost"),
-    ("how-to/lightgbm-scores", "In Python"),
     ("how-to/late-labels-and-drift", "Late labels"),
-    ("how-to/dask", "In Python"),
-    ("how-to/dask", "RareClassifier on a cluster"),
     ("how-to/scikit-learn", "Estimators"),
-    ("how-to/review", "In Python"),
-    ("how-to/checked-rows", "In Python"),
+    ("index", "Find a rare class in your table"),
+    ("tutorial", "From Python"),
 }
 # Sections that need what is not in the project.
 ELSEWHERE = {("how-to/spark", "Add a column of scores")}
