@@ -127,8 +127,8 @@ def solve_in_step(starts: Iterable[Callable[[int], Solver[Result]]], at_once: in
         replies = iter(answer([q for _, run in in_order for q in run.questions]))
         # In the order of slots: among solvers that started together, the first hears first.
         for slot, run in in_order:
-            heard = list(islice(replies, len(run.questions)))
-            go_on(slot, run.number, run.solver, heard if run.several else heard[0])
+            received = list(islice(replies, len(run.questions)))
+            go_on(slot, run.number, run.solver, received if run.several else received[0])
 
 
 class _Running(NamedTuple, Generic[Result]):
@@ -231,7 +231,7 @@ class RankingProblem:
     def in_memory(
         self, chosen: np.ndarray, weight: np.ndarray, block_rows: int, keeps_arrays: bool = True
     ) -> "RankingProblem":
-        """The same problem on copies of some rows, whose blocks remember all they are told to."""
+        """The same problem on copies of some rows; what its blocks remember has no limit."""
         rows = ArrayRows(
             as_source(self.rows.take(chosen)),
             weight=weight,

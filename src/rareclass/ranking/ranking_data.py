@@ -209,7 +209,7 @@ class PreparedRanking:
                 )
             K = K[np.ix_(use, use)]
             if coordinates is whiten:
-                coordinates = orthonormalise  # the coordinates of a fold are nobody's features
+                coordinates = orthonormalise  # `transform` never uses the coordinates of a fold
         with factorising(len(K), self.rows.n_threads):
             whitener = coordinates(K, self.dtype)
         if use is not None:

@@ -1,4 +1,4 @@
-"""RankRCCV: the paper's selection of lam by cross-validation, and of the width beside it."""
+"""RankRCCV: the paper's selection of lam by cross-validation, and of the width with it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -298,11 +298,11 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
                 ConvergenceWarning,
             )
         named, more = (_joined([pair[k] for pair in every]) for k in (0, 1))
-        scores, *beside = np.concatenate([each.scores for each in tried], axis=2)
+        scores, *others = np.concatenate([each.scores for each in tried], axis=2)
         tie = None
         if self._between_equals is not None:
             name, within = self._between_equals
-            tie = TieBreaker(name, beside[0].mean(axis=0), within)
+            tie = TieBreaker(name, others[0].mean(axis=0), within)
         # Among equals the smoothest model: the widest kernel, and the largest lam.
         place = np.argsort(np.lexsort((-named["lam"], -named["width"])))
         best = self._choose(named, scores, place, more, tie)
@@ -314,7 +314,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         return of, place
 
     def _results_of(self, tried: _Tried) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Parameters of the candidates of one width, and their results beside scores."""
+        """Parameters of the candidates of one width, and their results other than scores."""
         solutions = tried.solutions
         short = [[stopped_short(s, tried.tol) for s in path] for path in solutions]
         named = {

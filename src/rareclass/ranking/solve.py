@@ -94,7 +94,7 @@ class SolverSettings:
         if not isinstance(self.tol, str):
             return PathSettings(self.tol, self.max_iter, gap=self.tol)
         if self.penalty != "l2":
-            # A violation that is small beside lambda_max need not be small beside lam.
+            # A violation that is small relative to lambda_max may be large relative to lam.
             return PathSettings(_EXACT_TOL, self.max_iter, gap=_GAP)
         n_rows = len(prepared.target.labels.majority)
         tol = _TOL_OF_MANY_ROWS if n_rows > _MANY_ROWS else _EXACT_TOL

@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 class PathSettings(NamedTuple):
-    """Settings of the solvers of a path of lams, and whom they report to."""
+    """Settings of the solvers of a path of lams, and what they call."""
 
     tol: float  # wanted gradient norm, relative to that at zero
     max_iter: int  # most iterations for each lam

@@ -25,6 +25,31 @@ from rareclass.ranking.solvers.newton import (
 
 # From this stride on two witnesses cost little of the pass that they may save.
 _LEAST_WITNESS_STRIDE = 10
+# Rows in the part for each landmark: the curvature of so many is near that of all; half of them do
+# where a part of so many would be more than a fifth of the rows.
+_ROWS_A_LANDMARK, _LEAST_ROWS_A_LANDMARK = 30, 20
+_LEAST_ROWS = 5_000
+# Below this stride the part costs too much of a pass.
+_LEAST_STRIDE = 5
+# The majority's standard error relative to that of the rare rows.
+_SMALL_RELATIVE_TO_RARE = 0.25
+# Beyond so many majority rows, parts of them may tell the gradient of all, that the minimum is
+# found, and where predictions change.
+ROWS_TOLD_BY_A_PART = 100_000
+_MAX_ITER = 30
+# A start from a part of the rows is as far from the minimum as the part is from the whole: there
+# is no use in finding it more exactly.
+_START_TOL, _START_ITER = 3e-3, 50
+# Nanoseconds, measured on two cores: of a kernel entry, of a feature in it, and of memory for it
+# (0.5 where memory is at hand, 9 on a virtual machine whose host must find it first).
+_ENTRY, _FEATURE, _FRESH_ENTRY = 0.6, 0.02, 5.0
+_LATER_PASSES = 3
+# Entries that are kept anyway: little to lose, much to win should there be many passes after all.
+_SMALL_KERNEL = 10**8
+# Steps that are made before all rows are asked, each to cut the gradient foreseen to so much.
+_MOST_STEPS, _PAYS = 4, 0.5
+# Pairs of steps and changes of gradient that are remembered, if they show curvature at all.
+_MOST_PAIRS, _CURVED = 10, 1e-10
 
 
 class Foreseen(NamedTuple):
@@ -81,42 +106,15 @@ class Witnesses(NamedTuple):
         return Foreseen(foreseen, _error(changes), here, self.share * len(asked) / 2)
 
 
-# Rows in the part for each landmark: the curvature of so many is near that of all; half of them do
-# where a part of so many would be more than a fifth of the rows.
-_ROWS_A_LANDMARK, _LEAST_ROWS_A_LANDMARK = 30, 20
-_LEAST_ROWS = 5_000
-# Below this stride the part costs too much of a pass.
-_LEAST_STRIDE = 5
-# The majority's standard error beside that of the rare rows.
-_SMALL_BESIDE_RARE = 0.25
-# Beyond so many majority rows, parts of them may tell the gradient of all, that the minimum is
-# found, and where predictions change.
-ROWS_TOLD_BY_A_PART = 100_000
-_MAX_ITER = 30
-# A start from a part of the rows is as far from the minimum as the part is from the whole: there
-# is no use in finding it more exactly.
-_START_TOL, _START_ITER = 3e-3, 50
-# Nanoseconds, measured on two cores: of a kernel entry, of a feature in it, and of memory for it
-# (0.5 where memory is at hand, 9 on a virtual machine whose host must find it first).
-_ENTRY, _FEATURE, _FRESH_ENTRY = 0.6, 0.02, 5.0
-_LATER_PASSES = 3
-# Entries that are kept anyway: little to lose, much to win should there be many passes after all.
-_SMALL_KERNEL = 10**8
-# Steps that are made before all rows are asked, each to cut the gradient foreseen to so much.
-_MOST_STEPS, _PAYS = 4, 0.5
-# Pairs of steps and changes of gradient that are remembered, if they show curvature at all.
-_MOST_PAIRS, _CURVED = 10, 1e-10
-
-
 def part_stride(n_rows: int, n_landmarks: int) -> int | None:
-    """Every how many-th run of rows makes a good part; None when it would be most of the rows."""
+    """Stride of the runs that make a good part; None when it would be most of the rows."""
     good = n_rows // max(_LEAST_ROWS, _ROWS_A_LANDMARK * n_landmarks)
     most = n_rows // max(_LEAST_ROWS, _LEAST_ROWS_A_LANDMARK * n_landmarks)
     return max(good, _LEAST_STRIDE) if most >= _LEAST_STRIDE else None
 
 
 def enough_stride(problem: RankingProblem, stride: int, at: Evaluation) -> int:
-    r"""Every how many-th run of all rows is enough beside the rare rows, as a power of two.
+    r"""Largest stride, a power of two, whose sampling error stays below that of the rare rows.
 
     The gradient is a mean over pairs of rows that were drawn. Its standard error is, of either
     class, half the difference that two halves of its rows make:
@@ -149,7 +147,7 @@ def enough_stride(problem: RankingProblem, stride: int, at: Evaluation) -> int:
     n_part, n_rows = part.rows.n_rows, problem.rows.n_rows
     most = min(stride / _LEAST_STRIDE, n_rows / ROWS_TOLD_BY_A_PART)
     if of_majority > 0.0:
-        most = min(most, (_SMALL_BESIDE_RARE * of_rare / of_majority) ** 2 * n_rows / n_part)
+        most = min(most, (_SMALL_RELATIVE_TO_RARE * of_rare / of_majority) ** 2 * n_rows / n_part)
     return 2 ** int(np.log2(max(most, 1.0)))
 
 
@@ -233,15 +231,15 @@ class PartDirection:
             return step, cost, None
         end, before, here = at.w + step, np.inf, None
         for _ in range(_MOST_STEPS):
-            told = yield from self.witnesses.foresee(at, end, here)
-            here, cost = told.here, cost + told.passes
-            norm = float(np.linalg.norm(told.at.gradient))
-            if norm + told.error <= goal:
-                return end - at.w, cost, told.at
-            if norm > _PAYS * before or norm <= told.error:
+            estimate = yield from self.witnesses.foresee(at, end, here)
+            here, cost = estimate.here, cost + estimate.passes
+            norm = float(np.linalg.norm(estimate.at.gradient))
+            if norm + estimate.error <= goal:
+                return end - at.w, cost, estimate.at
+            if norm > _PAYS * before or norm <= estimate.error:
                 break
             before = norm
-            step, of_step = yield from self._step(told.at, max(wanted, 0.5 * goal))
+            step, of_step = yield from self._step(estimate.at, max(wanted, 0.5 * goal))
             end, cost = end + step, cost + of_step
         return end - at.w, cost, None
 

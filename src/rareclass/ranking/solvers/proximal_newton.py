@@ -50,16 +50,16 @@ def duality_gap(at: Evaluation, lam: float) -> float:
 
 _ARMIJO = 1e-4
 _MAX_TRIALS = 30
-# Unknowns that join the working set in one iteration: at least, and beside those in use.
+# Unknowns that join the working set in one iteration: at least, and relative to those in use.
 _LEAST_NEW, _NEW_A_USED = 16, 1.0
-# Damping beside the mean curvature: the least that keeps the model's minimum unique.
+# Damping relative to the mean curvature: the least that keeps the model's minimum unique.
 _LEAST_DAMPING = 1e-10
 # The model's minimum is found to this share of the violation that is left.
 _EXACT = 0.05
 
 
 class Penalized(NamedTuple):
-    """A smooth problem with lam = 0, and the penalty beside it."""
+    """A smooth problem with lam = 0, and its penalty."""
 
     problem: RankingProblem
     lam: float
