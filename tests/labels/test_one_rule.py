@@ -17,6 +17,7 @@ from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.labels.levels import read_levels
 from rareclass.labels.spelling import label_value, one_spelling
 from rareclass.labels.two_classes import read_labels
+from rareclass.metrics import roc_auc
 from rareclass.rows import from_csv
 from rareclass.tables.table_file import open_table
 
@@ -164,5 +165,7 @@ def test_an_estimator_knows_its_labels_in_other_spellings(several):
     model = RareClassifier(members=["mibc"], verbose=False) if several else RankRC(pos_label="YES")
     model.fit(X, y)
     assert model.classes_.tolist() == ["Yes", *["maybe"] * several, "no"]
+    is_rare = ~np.isin(y, ["no", "no "])
+    assert model.score(X, y) == roc_auc(is_rare, model.score_samples(X))
     other = np.char.upper(y)
     assert model.score(X, other) == model.score(X, y)

@@ -164,7 +164,7 @@ class TwoClassScorer(ClassifierMixin):
         return self.classes_[is_second.astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Area under the ROC curve of the rare class against the majority, in [0, 1].
+        """Area under the ROC curve of the rare class (of any, of several) against the majority.
 
         Raises `ValueError` where y lacks a class, a row's label, or has one that `fit` did not see.
         """

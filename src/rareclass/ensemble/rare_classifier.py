@@ -16,10 +16,7 @@ from rareclass.ensemble.which_class import LN_10
 from rareclass.errors import counted
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
-from rareclass.labels.spelling import spelled_as
-from rareclass.labels.two_classes import label_array, missing_labels, plain
 from rareclass.machine import announce, track
-from rareclass.metrics import roc_auc
 from rareclass.parameters import check_whole
 
 # Modules that only `fit` needs are imported there: a model is opened and scores without them.
@@ -323,32 +320,6 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         if not self.has_several:
             return super().predict(X)
         return self.classes_[self.decision_function(X).argmax(axis=1)]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Area under the ROC curve of any rare class against the rest, in [0, 1].
-
-        Raises `ValueError` where y lacks rare rows or others, a row's label, or has one that `fit`
-        did not see.
-        """
-        if not self.has_several:
-            return super().score(X, y, sample_weight)
-        scores = self.score_samples(X)
-        y = label_array(y)
-        missing = missing_labels(y)
-        if len(missing):
-            raise ValueError(f"row {missing[0]} of y has no label: leave out such rows.")
-        y = spelled_as(y, self.classes_)
-        unknown = np.flatnonzero(~np.isin(y, self.classes_))
-        if len(unknown):
-            raise ValueError(
-                f"row {unknown[0]}: label {plain(y[unknown[0]])!r} is not among the classes "
-                f"{self.classes_.tolist()}."
-            )
-        rare = np.isin(y, np.asarray(self.pos_label_))
-        if rare.all() or not rare.any():
-            kind = "rare classes" if rare.all() else "the frequent class"
-            raise ValueError(f"y holds rows of {kind} only: an AUC needs rows of both.")
-        return roc_auc(rare, scores, sample_weight)
 
     def _by_classes(self, rest: np.ndarray, rare: np.ndarray) -> np.ndarray:
         """Return columns in the order of ``classes_``, the frequent class among them."""

@@ -14,8 +14,8 @@ from rareclass.labels.two_classes import (
     label_column,
     largest,
     missing_labels,
-    no_label,
     plain,
+    refuse_missing,
     row_weights,
 )
 
@@ -94,11 +94,8 @@ def _order_of(y: Any) -> Sequence[Any] | None:
 
 def _encode(y: np.ndarray, levels: Any, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The levels in order, and the position of the label of each of the rows that are kept."""
-    missing = missing_labels(y)
-    missing = missing[np.isin(missing, kept)] if len(missing) else missing
-    if len(missing):
-        raise no_label(missing[0])
     y = y[kept]
+    refuse_missing(y, kept=kept)
     # Each different label is looked up once: there are few, in any number of rows.
     found, inverse = _distinct(y)
     if levels is None and not any(isinstance(label, (str, bytes)) for label in found):

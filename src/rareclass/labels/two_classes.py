@@ -223,9 +223,7 @@ def read_labels(
     (('b', 'c'), [8, 9, 10, 11], [1, 2, 1, 2])
     """
     y = label_column(None if y is None else np.asarray(y), n_rows)
-    missing = missing_labels(y)
-    if len(missing):
-        raise no_label(missing[0])
+    refuse_missing(y)
     weight = row_weights(sample_weight, n_rows, relative=True)
     kept = slice(None) if weight is None else np.flatnonzero(weight)
     classes, code = classes_of(y[kept])
@@ -388,12 +386,16 @@ def _stretches(n_rows: int) -> list[slice]:
     return [slice(start, start + _STRETCH_ROWS) for start in range(0, n_rows, _STRETCH_ROWS)]
 
 
-def no_label(row: int, instead: str = "") -> ValueError:
-    """Error for a row without a label; `instead` says what else to do with such rows."""
-    return ValueError(
-        f"Input y contains NaN or infinity, or no label at all: row {row}. Drop the rows "
-        f"without a label{instead}."
-    )
+def refuse_missing(y: np.ndarray, instead: str = "", kept: np.ndarray | None = None) -> None:
+    """Refuse a row without a label; `instead` says what else to do with such rows.
+
+    `kept` are the numbers of the rows of `y`, where they are not all rows.
+    """
+    for row in missing_labels(y)[:1]:
+        raise ValueError(
+            f"Input y contains NaN or infinity, or no label at all: row "
+            f"{row if kept is None else kept[row]}. Drop the rows without a label{instead}."
+        )
 
 
 def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.ndarray | None:
@@ -444,12 +446,9 @@ def label_array(y: Any) -> np.ndarray:
     if kinds and kinds <= {bool, np.bool_}:
         return array.astype(bool)
     if all(issubclass(kind, Real | Decimal) for kind in kinds):
-        return np.array([_plain_number(label) for label in array])
+        exact = (Decimal, Fraction)
+        return np.array([float(each) if isinstance(each, exact) else each for each in array])
     return array
-
-
-def _plain_number(label: Any) -> float | int:
-    return float(label) if isinstance(label, Decimal | Fraction) else label
 
 
 def missing_labels(y: np.ndarray) -> np.ndarray:
@@ -476,8 +475,8 @@ def two_labels(classes: Any) -> np.ndarray:
     wanted = f"classes={classes!r} must be two labels, e.g. classes=[0, 1]"
     if isinstance(classes, str) or not isinstance(classes, Iterable):
         raise ValueError(f"{wanted}.")
-    each = list(classes) if isinstance(classes, (set, frozenset)) else classes
-    one_by_one = np.ravel(np.array(list(each), dtype=object))
+    each = list(classes)
+    one_by_one = np.ravel(np.array(each, dtype=object))
     if len(missing_labels(one_by_one)):
         raise ValueError(
             f"{wanted}; one of them is missing. Rows without a label need no class: see "
@@ -492,7 +491,7 @@ def two_labels(classes: Any) -> np.ndarray:
 
 
 def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
-    """+1 for rows with the rare label, -1 for those with the other, 0 where there is none.
+    """+1 for rows with the rare label or one of a tuple, -1 for other classes, 0 for no label.
 
     Raises `ValueError` on a label that is not among the classes, naming row and label.
 
@@ -501,13 +500,17 @@ def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
     """
     missing = missing_labels(y)  # some of which cannot be compared
     labelled = np.delete(np.arange(len(y)), missing) if len(missing) else slice(None)
-    known, rest = y[labelled], classes[int(classes[0] == pos_label)]
-    sign = (known == pos_label).astype(np.int8) - (known == rest).astype(np.int8)
+    named = pos_label if isinstance(pos_label, tuple) else (pos_label,)
+    known, is_rare = y[labelled], np.array([label in named for label in classes.tolist()])
+
+    def signs_of(labels: np.ndarray) -> np.ndarray:
+        rare, rest = (_is_one_of(labels, classes[chosen]) for chosen in (is_rare, ~is_rare))
+        return rare.astype(np.int8) - rest.astype(np.int8)
+
+    sign = signs_of(known)
+    if not sign.all():
+        sign = signs_of(spelled_as(known, classes))
     unknown = np.flatnonzero(sign == 0)
-    if len(unknown) and known.dtype.kind in "UO":
-        known = spelled_as(known, classes)
-        sign = (known == pos_label).astype(np.int8) - (known == rest).astype(np.int8)
-        unknown = np.flatnonzero(sign == 0)
     if len(unknown):
         row = np.arange(len(y))[labelled][unknown[0]]
         raise ValueError(
@@ -520,6 +523,11 @@ def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
     signs_of_all = np.zeros(len(y), np.int8)
     signs_of_all[labelled] = sign
     return signs_of_all
+
+
+def _is_one_of(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return which labels are among those wanted; quick for one."""
+    return labels == wanted[0] if len(wanted) == 1 else np.isin(labels, wanted)
 
 
 class StreamLabels(NamedTuple):
@@ -566,9 +574,7 @@ class StreamLabels(NamedTuple):
             )
         y = label_column(y, n_rows)
         if not unlabelled:
-            missing = missing_labels(y)
-            if len(missing):
-                raise no_label(missing[0], instead)
+            refuse_missing(y, instead)
         return signs(y, self.classes, self.rare)
 
 
