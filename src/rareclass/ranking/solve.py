@@ -22,7 +22,6 @@ from rareclass.machine import blas_threads, track
 from rareclass.ranking.losses import LabellingLoss, make_loss
 from rareclass.ranking.problem import (
     RankingProblem,
-    Solver,
     ValueQuestion,
     solve_in_step,
 )
@@ -39,6 +38,7 @@ from rareclass.ranking.solvers.newton import (
     MOST_SAMPLED,
     Path,
     PathSettings,
+    PathSolver,
     SampledHessian,
     Solution,
     Step,
@@ -131,7 +131,7 @@ def solve_paths(
     found: dict[int, dict[int, Solution]] = {}
     numbers: list[int] = []  # of the problem of each solver
 
-    def solvers() -> Iterator[Callable[[int], Solver[list[tuple[int, Solution]]]]]:
+    def solvers() -> Iterator[Callable[[int], PathSolver]]:
         for number, make in enumerate(problems):
             tell = None if report is None else partial(report, number)
             run, problem = settings._replace(tell=tell), make()
@@ -149,7 +149,7 @@ def solve_paths(
 
 def _solvers(
     problem: RankingProblem, path: Path, run: PathSettings, penalty: str
-) -> Iterator[Callable[[int], Solver[list[tuple[int, Solution]]]]]:
+) -> Iterator[Callable[[int], PathSolver]]:
     """Solvers of a path, each of which is given a slot when its turn comes."""
     if penalty == "l1":
         yield partial(minimize_sparse, problem, path, run)
@@ -164,9 +164,7 @@ def _solvers(
         yield partial(minimize_from_part, ends, k, lam, run)
 
 
-def _one_by_one(
-    problem: RankingProblem, path: Path, run: PathSettings, slot: int
-) -> Solver[list[tuple[int, Solution]]]:
+def _one_by_one(problem: RankingProblem, path: Path, run: PathSettings, slot: int) -> PathSolver:
     """Every lam from the solution for the one before."""
     problem, found = replace(problem, slot=slot), []
     start = yield ValueQuestion(problem, np.zeros(problem.rank))

@@ -99,6 +99,10 @@ class Solution(NamedTuple):
         return self._replace(inverse=None, at=self.at._replace(rare=None))
 
 
+PathSolver = Solver[list[tuple[int, Solution]]]
+"""Solves for some lams of a path; returns their numbers with the solutions."""
+
+
 Shortcut = Callable[[Evaluation, float, float], Solver[tuple[np.ndarray, float, Evaluation | None]]]
 """Finds a good direction without asking about the objective itself, such as `part.PartDirection`.
 

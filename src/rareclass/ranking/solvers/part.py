@@ -16,6 +16,7 @@ from rareclass.ranking.problem import (
 )
 from rareclass.ranking.solvers.newton import (
     PathSettings,
+    PathSolver,
     Preconditioner,
     SampledHessian,
     Solution,
@@ -318,7 +319,7 @@ class PartEnds:
 
 def minimize_from_part(
     ends: PartEnds, k: int, lam: float, run: PathSettings, slot: int
-) -> Solver[list[tuple[int, Solution]]]:
+) -> PathSolver:
     """One lam from the solution on a part of the rows."""
     solution = ends.next(lam)
     # All that is asked of these rows is values, unless the part proves to be no help.

@@ -11,7 +11,7 @@ from scipy import linalg
 from rareclass.findings import Status
 from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, ValueQuestion
 from rareclass.ranking.solvers import _coordinate_descent_jit as jit
-from rareclass.ranking.solvers.newton import Path, PathSettings, Solution, Step
+from rareclass.ranking.solvers.newton import Path, PathSettings, PathSolver, Solution, Step
 from rareclass.rows import Block
 
 
@@ -262,7 +262,7 @@ def default_lams(problem: RankingProblem) -> tuple[float, ...]:
 
 def minimize_sparse(
     problem: RankingProblem, path: Path, run: PathSettings, slot: int
-) -> Solver[list[tuple[int, Solution]]]:
+) -> PathSolver:
     """Minimise for decreasing lams, by their numbers; each solution starts the next.
 
     The path begins at the largest useful lam. Where the next lam is far below the last, lams in
