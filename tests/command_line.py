@@ -54,6 +54,12 @@ def message(done: Result) -> str:
     return " ".join(done.stderr.split())
 
 
+def says(text: str, *facts: str) -> None:
+    """Check that a text has each of some facts."""
+    for fact in facts:
+        assert fact in text, f"{fact} is not in: {text}"
+
+
 class Fitted(NamedTuple):
     """A model file, the tables that it was fitted on and is tried on, and what the fit printed."""
 

@@ -57,8 +57,7 @@ def test_bad_input_is_refused_and_nothing_is_written(data, labels, options, kind
     if labels is not None:
         pl.read_csv(data).with_columns(fraud=pl.lit(labels or None)).write_csv(data)
     out = data.parent / "suspects.csv"
-    done = invoke("audit", data, "--target", "fraud", "--out", out, *options)
-    refusal(done, kind, fact)
+    refusal(invoke("audit", data, "--target", "fraud", "--out", out, *options), kind, fact)
     assert not out.exists()
 
 

@@ -149,8 +149,7 @@ def test_sparse_rows_are_left_to_rankrc(tmp_path):
     path.write_text(
         "".join(f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200))
     )
-    done = run("fit", path, "--folds", "2", "-o", model)
-    assert "rankrc is used instead." in done
+    assert "rankrc is used instead." in run("fit", path, "--folds", "2", "-o", model)
     assert facts_of(model)["method"] == "rankrc"
     said = complaint("fit", path, "--members", "kernel", "-o", model, "--overwrite")
     assert "rankrc does, and has no --time-budget" in said

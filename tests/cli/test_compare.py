@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from command_line import complaint, invoke, run, run_with_json
+from command_line import complaint, invoke, run, run_with_json, says
 from faults import refusal
 from rareclass.cli import compare as cli_compare
 from rareclass.cli.screen import output
@@ -87,8 +87,7 @@ def test_score_files_are_matched_by_id(files, tmp_path, monkeypatch):
     expected = compare_scores(y, columns, k=[12, 20])
     assert content["measures"] == json.loads(json.dumps(expected.to_dict()))["measures"]
     assert content["columns"]["b"] == {"file": str(files[1]), "column": "margin"}
-    assert "120 rows, 12 of them rare: fraud = yes" in done
-    assert "Precision at 20" in done
+    says(done, "120 rows, 12 of them rare: fraud = yes", "Precision at 20")
     for width in (80, 50):
         monkeypatch.setenv("COLUMNS", str(width))
         shown = invoke(*words).stdout
@@ -180,8 +179,7 @@ def test_methods_on_the_same_folds(train_csv, tmp_path, in_this_process, monkeyp
     assert "Rare class: fraud = yes, 24 rows" in done
     plan = done.index("Plan: 2 methods on the same 2 folds")
     assert plan < done.index("mibc: average precision 0.") < done.index("By average precision")
-    assert "240 rows, 24 of them rare" in done
-    assert "pip install catboost" in done
+    says(done, "240 rows, 24 of them rare", "pip install catboost")
     board = pl.read_csv(out)
     assert set(board["method"][:2]) == {"mibc", "logistic"}
     assert board["status"].to_list() == ["ok", "ok", "not tried"]

@@ -66,8 +66,7 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(tmp_path, monkey
     monkeypatch.setattr("rareclass.fit.memory_plan.MOST_SAMPLED", 300)
     purchases(1000).write_parquet(tmp_path / "t.parquet")
     model, words = tmp_path / "m.rareclass", ("--target", "fraud", *QUICK)
-    said = run("fit", tmp_path / "t.parquet", *words, "--out", model)
-    assert "300 rows at most" in said
+    assert "300 rows at most" in run("fit", tmp_path / "t.parquet", *words, "--out", model)
     assert seen == [(300, 100, pytest.approx(900, abs=3))]
     run("evaluate", model, tmp_path / "t.parquet")
 

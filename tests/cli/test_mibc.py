@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import facts_of, fit_in_vain
-from command_line import fit_in, invoke, json_of, run
+from command_line import fit_in, invoke, json_of, run, says
 from draws import quick
 from made_tables import purchases
 from rareclass.model.model_file import load_model
@@ -43,8 +43,7 @@ def test_score_and_evaluate_take_its_models(mibc, tmp_path):
     threshold = load_model(model).threshold
     np.testing.assert_array_equal(scores["called_rare"].to_numpy() == 1, values > threshold)
     assert scores["percentile"].is_between(0, 100).all()
-    written = json_of("evaluate", model, new)
-    assert written["measures"]["AUC"]["value"] == pytest.approx(auc)
+    assert json_of("evaluate", model, new)["measures"]["AUC"]["value"] == pytest.approx(auc)
 
 
 @pytest.mark.parametrize("covariance", quick(1, ["factor", "diagonal"]))
@@ -53,8 +52,7 @@ def test_covariance_and_cost_are_taken(mibc, tmp_path, covariance):
         "fit", mibc.train, "-t", "fraud", "--method", "mibc", "--cost", "10^-1",
         "--covariance", covariance, "--details", "--out", tmp_path / "m.rareclass",
     )  # fmt: skip
-    assert "Cost C = 0.1 (10^-1), given" in result
-    assert f"Covariance of the majority: {covariance}, " in result
+    says(result, "Cost C = 0.1 (10^-1), given", f"Covariance of the majority: {covariance}, ")
     assert facts_of(tmp_path / "m.rareclass")["C"] == 0.1
 
 
@@ -75,8 +73,7 @@ def test_no_rare_row_may_be_wrong(tmp_path):
     )
     around.write_csv(tmp_path / "around.csv")
     said = fit_in_vain(tmp_path / "around.csv", *words[2:], "--out", tmp_path / "n")
-    assert "hull" in said
-    assert "--cost auto" in said
+    says(said, "hull", "--cost auto")
 
 
 @pytest.mark.thorough

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import facts_of, fit_in_vain
-from command_line import fit_in, invoke, run, run_with_json
+from command_line import fit_in, invoke, run, run_with_json, says
 from draws import quick
 from faults import refusal
 from rareclass.cli.evaluate import print_confusion
@@ -59,8 +59,7 @@ def test_fit_says_what_it_understood_and_how_good_it_is(days):
     said = " ".join(days.printed.split())
     counts = stays()["days"].value_counts().sort("days")["count"].to_list()
     named = ", ".join(f"{day} ({n})" for day, n in enumerate(counts))
-    assert f"Levels of days, lowest first: {named}" in said
-    assert f"Majority level: 0, {counts[0]} rows" in said
+    says(said, f"Levels of days, lowest first: {named}", f"Majority level: 0, {counts[0]} rows")
     metadata = facts_of(days.model)
     for name, measure in metadata["held_out"]["measures"].items():
         assert f"{name} {measure['value']:.3f} {measure['low']:.3f} to" in said
@@ -117,8 +116,7 @@ def test_evaluate_prints_and_writes_the_same_numbers(days, tmp_path):
 def test_words_in_a_given_order(risks, tmp_path):
     model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
     fit = ("fit", risks, "-t", "risk", *METHOD, "--lam", "2^-6", "-o", model)
-    result = run(*fit, "--levels", "low, medium,high")
-    assert "Levels of risk, lowest first: low (" in result
+    assert "Levels of risk, lowest first: low (" in run(*fit, "--levels", "low, medium,high")
     assert facts_of(model)["lam"] == 2.0**-6
     assert facts_of(model)["levels"] == list(WORDS)
     run("score", model, risks, "-o", out)
@@ -164,8 +162,7 @@ def test_levels_that_are_none(risks, levels, wrong):
 def test_labels_that_are_no_levels(days, risks, tmp_path):
     words = (risks, "-t", "risk", *METHOD)
     said = fit_in_vain(*words)
-    assert "row 1 of the target 'risk': 'low' is text" in said
-    assert "--levels" in said
+    says(said, "row 1 of the target 'risk': 'low' is text", "--levels")
     said = fit_in_vain(*words, "--levels", "low,high")
     assert "of the target 'risk': 'medium' is not among the levels 'low', 'high'" in said
     table = stays()
@@ -176,8 +173,7 @@ def test_labels_that_are_no_levels(days, risks, tmp_path):
     table.with_columns(days=pl.lit(None)).write_csv(tmp_path / "none.csv")
     assert "No row has a target value" in fit_in_vain(tmp_path / "none.csv", "-t", "days", *METHOD)
     said = fit_in_vain(days.train, "-t", "age", *METHOD)
-    assert "different numbers, a measurement rather than levels" in said
-    assert "Bin them first" in said
+    says(said, "different numbers, a measurement rather than levels", "Bin them first")
 
 
 def test_a_new_file_with_other_levels(days, tmp_path):
@@ -225,8 +221,7 @@ def test_brackets_in_a_file_name_are_no_markup(days, tmp_path):
     path.write_bytes(days.train.read_bytes())
     model = tmp_path / "[x]m.rareclass"
     result = run("fit", path, "-t", "days", *METHOD, "--lam", 1, "-o", model)
-    assert "[red]t[bold].csv: 300 rows" in result
-    assert "[x]m.rareclass" in result
+    says(result, "[red]t[bold].csv: 300 rows", "[x]m.rareclass")
     assert "[red]t[bold].csv: 300 rows" in invoke("evaluate", model, path).stdout
 
 

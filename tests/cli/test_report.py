@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from cli.test_hunt import FEW, payments
-from command_line import QUICK, complaint, invoke, run
+from command_line import QUICK, complaint, invoke, run, says
 from faults import refusal
 from made_tables import purchases
 from rareclass.compare import compare_scores
@@ -88,8 +88,7 @@ def test_the_command_of_the_page_sets_the_threshold(fitted, tmp_path):
     model, out = fitted.model, tmp_path / "other.rareclass"
     held = load_model(model).held_out
     done = run("threshold", model, "--threshold", "0.125", "--out", out)
-    changed = load_model(out)
-    assert changed.threshold == 0.125
+    assert load_model(out).threshold == 0.125
     weight = np.ones(len(held.y)) if held.weight is None else held.weight
     n_alerts = weight[held.scores > 0.125].sum()
     assert f"Called rare: {n_alerts:,.0f} of" in done
@@ -135,8 +134,7 @@ def test_from_the_rows_held_out_at_training(tmp_path):
 )
 def test_what_cannot_be_reported_is_refused(fitted, tmp_path, words, said):
     data, out = fitted.new, tmp_path / "r.html"
-    refused = complaint("report", fitted.model, data, "--out", out, *words)
-    assert said.format(data=data) in refused
+    assert said.format(data=data) in complaint("report", fitted.model, data, "--out", out, *words)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -173,8 +171,7 @@ def test_two_models_on_the_same_rows(fitted, tmp_path):
     run(*words, other)
     run("report", model, fitted.new, "--compare", other, "-o", out, "--json", numbers)
     page = text_of(out.read_text())
-    assert "Finding fraud = yes: model or other" in page
-    assert "Do they find the same?" in page
+    says(page, "Finding fraud = yes: model or other", "Do they find the same?")
     told = json.loads(numbers.read_text())
     assert {each["name"] for each in told["measures"][0]["standings"]} == {"model", "other"}
     out.unlink()
@@ -264,6 +261,5 @@ def test_levels_are_refused(tmp_path):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "no report was written" in " ".join(done.output.split())
-    refused = complaint("report", model, path, "-o", tmp_path / "r.html")
-    assert "is for ordered levels" in refused
+    assert "is for ordered levels" in complaint("report", model, path, "-o", tmp_path / "r.html")
     assert not (tmp_path / "r.html").exists()

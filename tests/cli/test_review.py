@@ -99,8 +99,7 @@ def test_verdicts_that_are_refused(unlabelled, tmp_path):
     assert review(unlabelled, "--verdicts", sheet).exit_code == 0
     other = "no" if rows["review verdict"][0] == "yes" else "yes"
     filled(sheet, verdict=other)
-    result = review(unlabelled, "--verdicts", sheet)
-    refusal(result, ErrorKind.LABELS, rows["review row"][0])
+    refusal(review(unlabelled, "--verdicts", sheet), ErrorKind.LABELS, rows["review row"][0])
     assert review(unlabelled, "--verdicts", sheet, "--correct").exit_code == 0
     assert ReviewJournal(tmp_path / "j.jsonl").verdicts[rows["review row"][0]].label == other
 
@@ -118,8 +117,7 @@ def test_verdicts_that_are_refused(unlabelled, tmp_path):
 def test_bad_options(unlabelled, words, kind, fact):
     given = ["--target", "fraud"] if "--target" not in words else []
     path = unlabelled.parent / "j.jsonl"
-    result = invoke("review", unlabelled, "--journal", path, *given, *words)
-    refusal(result, kind, fact)
+    refusal(invoke("review", unlabelled, "--journal", path, *given, *words), kind, fact)
 
 
 def test_the_journal_of_another_table_or_model(unlabelled, fitted, tmp_path):
@@ -130,8 +128,7 @@ def test_the_journal_of_another_table_or_model(unlabelled, fitted, tmp_path):
     path = tmp_path / "no.jsonl"
     words = ("-t", "fraud", "--id", "order", "--journal", path)
     run("review", unlabelled, *words, "--positive", "no")
-    result = invoke("review", fitted.model, unlabelled, *words)
-    refusal(result, ErrorKind.COMBINATION, "yes", path)
+    refusal(invoke("review", fitted.model, unlabelled, *words), ErrorKind.COMBINATION, "yes", path)
     svm = tmp_path / "rows.svmlight"
     svm.write_text("1 1:0.5\n0 1:0.25\n")
     refusal(invoke("review", svm, *words), ErrorKind.UNSUPPORTED)
@@ -151,6 +148,5 @@ def test_a_slip_in_the_name_of_the_target_is_refused(unlabelled, tmp_path, slip,
 
 def test_rows_without_labels_need_a_model_or_a_named_label(unlabelled, tmp_path):
     words = ["--journal", tmp_path / "j.jsonl", "--budget", 5]
-    result = invoke("review", unlabelled, "-t", "is_theft", *words)
-    refusal(result, ErrorKind.MISSING_COLUMN)
+    refusal(invoke("review", unlabelled, "-t", "is_theft", *words), ErrorKind.MISSING_COLUMN)
     run("review", unlabelled, "-t", "is_theft", *words, "--positive", "yes")

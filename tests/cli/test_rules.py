@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import facts_of
-from command_line import QUICK, complaint, run
+from command_line import QUICK, complaint, run, says
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.fit.method import EncodedRows
 from rareclass.model.facts import facts_as_json
@@ -100,9 +100,7 @@ def test_alerts_a_day_need_the_day(payments, out):
 @pytest.mark.sampled(0)
 def test_rows_of_a_group_are_held_out_together(payments, out):
     words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
-    done = run(*words, "-o", out)
-    assert "held out by customer" in done
-    assert "customer (named by --groups)" in done
+    says(run(*words, "-o", out), "held out by customer", "customer (named by --groups)")
     metadata = facts_of(out)
     assert metadata["estimated_by"] == "cross-fitting by group"
     assert "customer" not in metadata["importances"]
@@ -131,8 +129,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(payments, out, learner, 
     monkeypatch.setattr(EncodedRows, "cv", watched)
     words = ("fit", payments, "-t", "fraud", *learner, "--holdout", "0.25", "--folds", 3, "-o", out)
     done = run(*words, "--groups", "customer")
-    assert "held-out rows" in done
-    assert "held out by customer" in done
+    says(done, "held-out rows", "held out by customer")
     assert facts_of(out)["estimated_by"] == "held-out groups"
     for rows, folds in tried:
         assert len(folds) == 3
@@ -172,8 +169,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(payments, out, learner, 
 )
 def test_what_cannot_be_is_said_and_nothing_is_written(payments, out, words, answer):
     quick = () if "--method" in words else QUICK
-    done = complaint("fit", payments, "-t", "fraud", *quick, *words, "-o", out)
-    assert answer in done
+    assert answer in complaint("fit", payments, "-t", "fraud", *quick, *words, "-o", out)
     assert not out.exists()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import rareclass as package
-from command_line import fit_in, invoke, json_of, run, scores_of
+from command_line import fit_in, invoke, json_of, run, says, scores_of
 from faults import refusal
 from rareclass.compare.leaderboard import CompareSettings, compare_on, of_classes, read_compared
 from rareclass.decide.class_thresholds import called_class, class_weights
@@ -209,8 +209,7 @@ def test_classes_keep_in_step_with_the_threshold_of_any(fitted, tmp_path):
     """As many held-out rows are called a class as score above it, however it was set."""
     strict = tmp_path / "strict.rareclass"
     words = ("threshold", fitted.model, "--alerts", "20/400", "--confidence", "none")
-    shown = run(*words, "--out", strict)
-    assert "Called each class above a probability of:" in shown
+    assert "Called each class above a probability of:" in run(*words, "--out", strict)
     for path in (fitted.model, strict):
         model = load_model(path)
         held_out = model.held_out
@@ -247,9 +246,7 @@ def test_a_class_of_few_rows_is_named(tmp_path):
 
 def test_all_classes_share_a_budget(fitted, out):
     words = ("threshold", fitted.model, "--class", "all", "--alerts", "40/400", "--out", out)
-    shown = run(*words)
-    assert "Called each class above a probability of:" in shown
-    assert "Called any class:" in shown
+    says(run(*words), "Called each class above a probability of:", "Called any class:")
     changed = load_model(out)
     held = changed.held_out
     in_a_class = called_class(held.classes.probability, changed.decision.class_thresholds)
@@ -268,8 +265,7 @@ def test_all_classes_share_a_budget(fitted, out):
     truth = machines(seed=1)["failure"]
     assert 20 < called.len() - called.null_count() < 60
     assert (called == truth).sum() > 15
-    refused = invoke(*words[:4], "--prevalence", "0.1", "--alerts", "40/400")
-    refusal(refused, ErrorKind.COMBINATION)
+    refusal(invoke(*words[:4], "--prevalence", "0.1", "--alerts", "40/400"), ErrorKind.COMBINATION)
 
 
 @given(
@@ -288,6 +284,5 @@ def test_rows_called_a_class_are_those_above_the_shared_threshold(probability, n
 def test_onnx_would_call_rows_otherwise_and_is_refused(fitted, tmp_path):
     pytest.importorskip("onnx")
     out = tmp_path / "m.onnx"
-    done = invoke("export", fitted.model, "--out", out)
-    refusal(done, ErrorKind.UNSUPPORTED, "3 rare classes")
+    refusal(invoke("export", fitted.model, "--out", out), ErrorKind.UNSUPPORTED, "3 rare classes")
     assert not out.exists()

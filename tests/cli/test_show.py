@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from cli.test_hunt import FEW, data, words  # noqa: F401 (a fixture)
-from command_line import complaint, json_of, run, run_with_json
+from command_line import complaint, json_of, run, run_with_json, says
 from made_tables import purchases
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
@@ -34,8 +34,7 @@ def test_the_rule_of_a_threshold_is_shown(fitted, tmp_path):
     changed = tmp_path / "changed.rareclass"
     words = ("threshold", fitted.model, fitted.new, "--max-fpr", 0.2)
     run(*words, "-o", changed)
-    said = run("show", changed)
-    assert "rule: false-positive rate <= 0.2, confidence 0.9" in said
+    assert "rule: false-positive rate <= 0.2, confidence 0.9" in run("show", changed)
 
 
 def test_a_stream_is_shown_and_an_old_hunt_is_not(tmp_path):
@@ -43,9 +42,7 @@ def test_a_stream_is_shown_and_an_old_hunt_is_not(tmp_path):
     table.drop("order").write_csv(tmp_path / "t.csv")
     folder = tmp_path / "run"
     run("stream", tmp_path / "t.csv", "-t", "fraud", "--checkpoint", folder)
-    result = run("show", folder)
-    assert "Rare class: fraud = yes" in result
-    assert "amount" in result
+    says(run("show", folder), "Rare class: fraud = yes", "amount")
     (tmp_path / "found").mkdir()
     (tmp_path / "found" / "hunt.json").write_text("{}")
     assert "score.rareclass does not exist" in complaint("show", tmp_path / "found")
@@ -66,8 +63,7 @@ def test_a_stream_gives_its_last_report_and_may_do_so_again(tmp_path):
     words = ("stream", tmp_path / "rows.csv", "-t", "fraud", "--learner", "oam")
     file = tmp_path / "told.json"
     for _ in range(2):
-        result = run(*words, "--checkpoint", tmp_path / "run", "--json", file)
-        assert "told.json" in result
+        assert "told.json" in run(*words, "--checkpoint", tmp_path / "run", "--json", file)
         told = json.loads(file.read_text())
         assert (told["rows"], told["rare"], told["stopped_by"]) == (600, 60, None)
         assert 0.5 < told["measures"]["auc"] <= 1.0

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from command_line import complaint, invoke, message, run, scores_of
+from command_line import complaint, invoke, message, run, says, scores_of
 from faults import refusal
 from made_tables import purchases
 from rareclass.cli.stream import StreamScreen, drift_words
@@ -60,8 +60,7 @@ def test_reports_log_and_what_to_do_next(rows, tmp_path):
     assert log["rare"].to_pylist() == [20, 40, 60]
     assert log["auc"].to_pylist()[-1] > 0.8
     again = stream(rows, folder)
-    assert "Continuing after row 600." in again
-    assert "No new rows" in again
+    says(again, "Continuing after row 600.", "No new rows")
     assert "\x1b[" not in said + again
 
 
@@ -160,8 +159,7 @@ def test_bad_rows_are_counted_kept_and_may_be_too_many(rows, tmp_path):
     lines = rows.read_text().splitlines()
     lines[50:50] = ["too,short", "o-x,1e999,3,DE,true,no"]
     rows.write_text("\n".join(lines) + "\n")
-    said = stream(rows, tmp_path / "run")
-    assert "Rejected: 2 rows" in said
+    assert "Rejected: 2 rows" in stream(rows, tmp_path / "run")
     lines = (tmp_path / "run/rejected.jsonl").read_text().splitlines()
     rejected = [json.loads(line) for line in lines]
     assert [row["line"] for row in rejected] == [51, 52]
@@ -210,8 +208,7 @@ def test_stopped_while_it_waits_for_rows(tmp_path, number):
     process.send_signal(number)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 128 + number, err
-    assert "Stopped after 1,200 rows." in out
-    assert "continues from there" in out
+    says(out, "Stopped after 1,200 rows.", "continues from there")
     assert "Traceback" not in err
     assert "1200" in checkpoints_in(folder)[0].name
 
@@ -282,8 +279,7 @@ def test_two_that_make_the_folder_at_the_same_time(tmp_path, monkeypatch):
 
 def test_a_rare_label_that_never_comes_is_told(rows, tmp_path):
     said = stream(rows, tmp_path / "run", "--positive", "fraudulent")
-    assert "600 labelled, 0 of them rare" in said
-    assert "No label is 'fraudulent'" in said
+    says(said, "600 labelled, 0 of them rare", "No label is 'fraudulent'")
     assert "No label is" not in stream(rows, tmp_path / "right")
 
 
@@ -363,8 +359,7 @@ def test_drift_is_reported_and_strict_stops(tmp_path):
     result = alerting(path, folder, *more)
     refusal(result, ErrorKind.REFUSED, "'country'", "%")
     out = " ".join(result.stdout.split())
-    assert "AUC fell from" in out
-    assert "moved: " in out
+    says(out, "AUC fell from", "moved: ")
     log = read_log(folder)
     assert log["rows"].to_pylist()[-1] == 5000
     moved = {each["column"]: each for each in log["moved"].to_pylist()[-1]}

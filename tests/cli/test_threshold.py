@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from command_line import invoke, run, run_with_json, scores_of
+from command_line import invoke, run, run_with_json, says, scores_of
 from faults import refusal
 from made_tables import purchases
 from rareclass.decide.threshold_rule import ThresholdRule
@@ -24,8 +24,7 @@ def test_by_the_rows_held_out_when_it_was_fitted(fitted, tmp_path):
     assert after.threshold == chosen.threshold
     assert facts_as_json(after.facts)["rule"]["guaranteed"] is False
     assert numbers["threshold"] == chosen.threshold
-    assert "(approximate)" in done
-    assert f"Called rare: {chosen.alerts:,.0f} of" in done
+    says(done, "(approximate)", f"Called rare: {chosen.alerts:,.0f} of")
     new = purchases(seed=5)
     new.write_csv(tmp_path / "new.csv")
     table = scores_of(out, tmp_path / "new.csv")
@@ -45,12 +44,10 @@ def test_by_a_file_with_costs_and_days(fitted, tmp_path):
     column = scores_of(model, path)["score"].to_numpy()
     costs = {"at_stake": table["at_stake"].to_numpy()}
     chosen = ThresholdRule.least_cost(20.0, "at_stake").choose(rare, column, costs=costs)
-    assert f"Threshold {chosen.threshold:.4g}: rows" in done
-    assert "fp=20" in done
+    says(done, f"Threshold {chosen.threshold:.4g}: rows", "fp=20")
     done = run("threshold", model, path, "--alerts", "2/day", "--time", "day")
     chosen = ThresholdRule.max_alerts(2).choose(rare, column, time=table["day"].to_numpy())
-    assert f"Threshold {chosen.threshold:.4g}: rows" in done
-    assert "Rule: alerts <= 2 a day" in done
+    says(done, f"Threshold {chosen.threshold:.4g}: rows", "Rule: alerts <= 2 a day")
 
 
 def test_days_of_a_file_are_read_as_fit_reads_them(fitted, tmp_path):
@@ -114,8 +111,7 @@ def test_a_threshold_above_all_scores_has_no_precision(fitted):
 def test_a_model_without_held_out_rows_asks_for_a_file(fitted, tmp_path):
     old = tmp_path / "old.rareclass"
     save_model(old, replace(load_model(fitted.model), held_out=None))
-    done = invoke("threshold", old, "--max-fpr", "0.1")
-    refusal(done, ErrorKind.UNSUPPORTED, "held out")
+    refusal(invoke("threshold", old, "--max-fpr", "0.1"), ErrorKind.UNSUPPORTED, "held out")
 
 
 def test_a_folder_is_refused_with_what_takes_it(tmp_path):

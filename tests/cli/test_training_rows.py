@@ -48,5 +48,4 @@ def test_other_rows_are_not(fitted, tmp_path):
 def test_every_command_that_measures_says_so(fitted, tmp_path, words, monkeypatch):
     monkeypatch.chdir(tmp_path)
     purchases(TRAINED).write_csv("train.csv")
-    shown = run(words[0], fitted.model, "train.csv", *words[1:])
-    assert SAID in " ".join(shown.split())
+    assert SAID in " ".join(run(words[0], fitted.model, "train.csv", *words[1:]).split())

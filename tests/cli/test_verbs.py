@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import facts_of, learned
-from command_line import invoke, run, run_with_json, scores_of
+from command_line import invoke, run, run_with_json, says, scores_of
 from made_tables import purchases
 from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings
 from rareclass.model.model_file import load_model
@@ -23,12 +23,9 @@ def test_fit_says_what_it_understood_and_saves(fitted):
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     shown = result.stdout
-    assert "240 rows" in shown
-    assert "fraud = yes, 24 rows (10.00%)" in shown
+    says(shown, "240 rows", "fraud = yes, 24 rows (10.00%)")
     assert re.search(r"^not used +order \(", shown, re.MULTILINE)
-    assert "AUC" in shown
-    assert "precision at 6" in shown
-    assert "rareclass score" in shown
+    says(shown, "AUC", "precision at 6", "rareclass score")
     assert "\x1b[" not in shown
 
 
@@ -232,5 +229,4 @@ def test_one_row_is_one_row(fitted, tmp_path):
 def test_counts_are_whole_numbers(fitted, tmp_path):
     assert '"n_rows": 60,' in json.dumps(facts_of(fitted.model)["held_out"])
     written = invoke("evaluate", fitted.model, fitted.new, "--json", "-").stdout
-    assert '"n_rows": 240,\n' in written
-    assert '"n_rare": 24,\n' in written
+    says(written, '"n_rows": 240,\n', '"n_rare": 24,\n')

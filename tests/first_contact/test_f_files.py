@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from command_line import run
+from command_line import QUICK, run
 from faults import refused
 from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import ErrorKind
@@ -83,19 +83,11 @@ def test_a_fault_below_the_first_line_of_excel_has_its_line(tmp_path):
         open_table(path)
 
 
-def write_csv(path, cells):
-    pl.DataFrame(cells).write_csv(path)
-
-
-def write_jsonl(path, cells):
-    pl.DataFrame(cells).write_ndjson(path)
-
-
-def write_parquet(path, cells):
-    pq.write_table(pa.table(cells), path)
-
-
-WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
+WRITERS = {
+    "csv": lambda path, cells: pl.DataFrame(cells).write_csv(path),
+    "jsonl": lambda path, cells: pl.DataFrame(cells).write_ndjson(path),
+    "parquet": lambda path, cells: pq.write_table(pa.table(cells), path),
+}
 FOLDERS = [
     "shop=a/day=2024-01-01",
     "shop=a/day=2024-01-02",
@@ -161,7 +153,7 @@ def test_a_column_of_the_file_goes_before_that_of_its_folder(tmp_path, suffix):
 
 def test_parts_without_the_folders_of_others_are_named(tmp_path):
     folder = made(tmp_path / "t", "csv")
-    write_csv(folder / "z.csv", {"n": [1], "y": ["no"]})
+    (folder / "z.csv").write_text("n,y\n1,no\n")
     with refused(ErrorKind.MISSING_COLUMN, column="shop", says="z.csv"):
         open_table(folder)
 
@@ -203,14 +195,11 @@ def test_a_fit_learns_from_the_days_of_folders(tmp_path, monkeypatch):
     for k in range(8):
         place = tmp_path / "t" / f"shop={'ab'[k % 2]}" / f"day=2024-01-{k + 1:02}"
         place.mkdir(parents=True)
-        cells = {
-            "n": noise.normal(size=20),
-            "y": ["yes"] * 3 * (k % 2) + ["no"] * (20 - 3 * (k % 2)),
-        }
-        write_parquet(place / "0.parquet", cells)
+        n_rare = 3 * (k % 2)
+        cells = {"n": noise.normal(size=20), "y": ["yes"] * n_rare + ["no"] * (20 - n_rare)}
+        WRITERS["parquet"](place / "0.parquet", cells)
     model, out = tmp_path / "m.rareclass", tmp_path / "s.csv"
-    members = ["--members", "logistic regression", "--folds", "2"]
-    run("fit", tmp_path / "t", "-t", "y", "--time", "day", "--out", model, *members)
+    run("fit", tmp_path / "t", "-t", "y", "--time", "day", "--out", model, *QUICK)
     run("score", model, tmp_path / "t" / "shop=b", "--id", "day", "--out", out)
     run("stream", tmp_path / "t", "-t", "y", "--checkpoint", tmp_path / "c")
     assert pl.read_csv(out)["day"].n_unique() == 4
@@ -223,14 +212,10 @@ def lines_of(*rows: dict[str, Any]):
 def test_json_lines_have_the_keys_of_their_first_rows(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text(lines_of({"a": 1}, {"a": 2, "b": "x"}, {"b": "y", "c": True}))
-    assert of_file(path) == {
-        "a": ["1", "2", None],
-        "b": [None, "x", "y"],
-        "c": [None, None, "true"],
-    }
+    cells = {"a": ["1", "2", None], "b": [None, "x", "y"], "c": [None, None, "true"]}
+    assert of_file(path) == cells
     for at_once in (1, 2, 9):
-        found = of_stream(path, at_once)
-        assert found == {"a": ["1", "2", None], "b": [None, "x", "y"], "c": [None, None, "true"]}
+        assert of_stream(path, at_once) == cells
 
 
 def test_a_key_that_comes_too_late_is_named(tmp_path):

@@ -170,35 +170,27 @@ def test_a_label_that_comes_before_its_row_is_learned_with_it(tmp_path):
 
 
 START = [row(k, label_of(k)) for k in range(20)]
+ONE, EARLY = ("r30", "", "1"), [(f"r{k}", "", "0") for k in range(30, 34)]
 
 
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("records", "labelled", "early", "rejected"),
     [
-        pytest.param([("r30", "", "1")], 20, 1, [], id="never its row"),
-        pytest.param([("r30", "", "1"), row(30)], 21, 0, [], id="then its row"),
-        pytest.param([("r30", "", "1"), row(30, "1")], 21, 0, [], id="and with its row"),
-        pytest.param([("r30", "", "1"), row(30, "0")], 21, 0, [], id="its row says otherwise"),
-        pytest.param(
-            [("r30", "", "1"), ("r30", "", "1"), row(30)], 21, 0, ["held already"], id="twice"
-        ),
-        pytest.param(
-            [("r30", "", "1"), ("r30", "", "0"), row(30)], 21, 0, ["held already"], id="changed"
-        ),
+        pytest.param([ONE], 20, 1, [], id="never its row"),
+        pytest.param([ONE, row(30)], 21, 0, [], id="then its row"),
+        pytest.param([ONE, row(30, "1")], 21, 0, [], id="and with its row"),
+        pytest.param([ONE, row(30, "0")], 21, 0, [], id="its row says otherwise"),
+        pytest.param([ONE, ONE, row(30)], 21, 0, ["held already"], id="twice"),
+        pytest.param([ONE, ("r30", "", "0"), row(30)], 21, 0, ["held already"], id="changed"),
         pytest.param([("r18", "", "0")], 20, 0, ["has its label already"], id="learned before"),
         pytest.param([("r18", "", "1")], 20, 0, ["has its label already"], id="and changed"),
         pytest.param([("", "", "1")], 20, 0, ["its id is empty"], id="no id"),
-        pytest.param([("r30", "", "1"), row(30), row(30)], 21, 0, [], id="then a row twice"),
-        pytest.param([row(30), ("r30", "", "1")], 21, 0, [], id="after its row"),
-        pytest.param(
-            [row(30), row(31), row(32), row(33), ("r30", "", "1")], 20, 1, [], id="row dropped"
-        ),
-        pytest.param(
-            [*((f"r{k}", "", "0") for k in range(30, 34)), row(30), row(33)], 21, 2, [],
-            id="too many labels",
-        ),
-        pytest.param([("r30", "", ""), ("r30", "", "1")], 21, 0, [], id="an empty row"),
+        pytest.param([ONE, row(30), row(30)], 21, 0, [], id="then a row twice"),
+        pytest.param([row(30), ONE], 21, 0, [], id="after its row"),
+        pytest.param([*map(row, range(30, 34)), ONE], 20, 1, [], id="row dropped"),
+        pytest.param([*EARLY, row(30), row(33)], 21, 2, [], id="too many labels"),
+        pytest.param([("r30", "", ""), ONE], 21, 0, [], id="an empty row"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("restarted", [False, True])

@@ -223,8 +223,7 @@ def test_fit_prints_the_default_and_two_others_that_threshold_takes(folder):
     for each in facts["other_thresholds"]:
         taken = json_of("threshold", folder / "d.m", "--threshold", each["threshold"])
         assert taken["alerts"] == pytest.approx(each["alerts"], abs=2)
-    asked = json_of(*words, "-o", folder / "d.m", "--min-recall", 0.5)
-    assert asked["other_thresholds"] == []
+    assert json_of(*words, "-o", folder / "d.m", "--min-recall", 0.5)["other_thresholds"] == []
     shown = run(*words, "-o", folder / "d.m")
     for rule in (facts["rule"]["rule"], *named):
         assert rule in shown

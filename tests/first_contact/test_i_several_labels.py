@@ -72,8 +72,7 @@ def test_compare_takes_several_labels(folder):
     scored = ("compare", folder / "scores.csv", "--scores", "--score", "s", "--score", "t")
     both = json_of(*scored, "-t", "kind", *BOTH)
     assert both["rare_label"] == "theft or fake"
-    one = json_of(*scored, "-t", "kind", "--positive", "theft")
-    assert json.dumps(both) != json.dumps(one)
+    assert json.dumps(both) != json.dumps(json_of(*scored, "-t", "kind", "--positive", "theft"))
 
 
 def test_a_stream_takes_several_labels(folder):
@@ -83,8 +82,7 @@ def test_a_stream_takes_several_labels(folder):
     assert f"{n_rare} of them rare" in run(*words, *BOTH, *checkpoint)
     run(*words, *BOTH, *checkpoint)  # goes on
     assert "--positive" in run(*words, "--positive", "theft", *checkpoint, code=2)
-    found = json_of("evaluate", folder / "stream", folder / "three.csv")
-    assert found["n_rare"] == n_rare
+    assert json_of("evaluate", folder / "stream", folder / "three.csv")["n_rare"] == n_rare
     schema = Schema("y", {"a": "number"}, positive=("a", "b"))
     assert Schema.from_state(json.loads(json.dumps(schema.to_state()))) == schema
 

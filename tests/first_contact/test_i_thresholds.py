@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 import rareclass
-from command_line import json_of, run
+from command_line import json_of, run, says
 from draws import draws, thorough
 from rareclass.cli.rule import RuleOptions
 from rareclass.decide import ThresholdRule
@@ -108,8 +108,7 @@ def test_the_best_precision_is_that_of_a_useful_recall():
     assert chosen.bound == pytest.approx(bounds.max())
     assert chosen.useful_bound == pytest.approx(bounds[held.recalls() >= USEFUL_RECALL].max())
     said = chosen.says()
-    assert f"{chosen.bound:.4g}" in said
-    assert f"{chosen.useful_bound:.4g}" in said
+    says(said, f"{chosen.bound:.4g}", f"{chosen.useful_bound:.4g}")
     met = Rule.min_precision(chosen.useful_bound - 1e-9).choose(y, scores)
     assert met.met
     assert met.recall.value >= USEFUL_RECALL

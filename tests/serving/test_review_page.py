@@ -3,6 +3,7 @@
 import pytest
 from starlette.testclient import TestClient
 
+from command_line import says
 from made_tables import purchases
 from rareclass.errors import ErrorKind
 from rareclass.review import ReviewJournal, next_rows, open_journal, read_review_table
@@ -29,9 +30,7 @@ def test_the_page_asks_its_own_host_alone(page):
     answer = client.get("/")
     assert answer.status_code == 200
     policy = answer.headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "connect-src 'self'" in policy
-    assert "frame-ancestors 'none'" in policy
+    says(policy, "default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'")
     assert "http" not in answer.text.replace("http-equiv", "")
 
 

@@ -7,22 +7,13 @@ import numpy as np
 import pytest
 
 from rareclass.online import OAM
-from rareclass.stream import loop as loop_module
 from rareclass.stream import reading
 from rareclass.stream.alerts import LOOK_EVERY, reasons_of
 from rareclass.stream.checkpoint import checkpoints_in, load_checkpoint
 from rareclass.stream.options import AlertBudget
-from stream.messy_stream import assert_same, messy_records, options_for, outcome, run, write_csv
+from stream.messy_stream import assert_same, options_for, outcome, run
 
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(900, n_sure=250))
-
-
-@pytest.fixture(autouse=True)
-def few_first_rows(monkeypatch):
-    monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
+pytestmark = pytest.mark.usefixtures("few_first_rows")
 
 
 def with_alerts(source, alerts, learner="oam", **more):
@@ -42,15 +33,15 @@ def read(path):
     ("suffix", "left_after"), [("jsonl", (10, 7, 22)), ("csv", (15,))], ids=["jsonl", "csv"]
 )
 def test_a_restart_neither_loses_nor_repeats_an_alert(
-    source, tmp_path, monkeypatch, suffix, left_after
+    long_source, tmp_path, monkeypatch, suffix, left_after
 ):
     whole, left = tmp_path / f"whole.{suffix}", tmp_path / f"left.{suffix}"
-    run(with_alerts(source, whole), tmp_path / "whole")
+    run(with_alerts(long_source, whole), tmp_path / "whole")
     monkeypatch.setattr(reading, "MOST_ROWS", 37)
     for leave_after in left_after:
-        run(with_alerts(source, left), tmp_path / "left", leave_after=leave_after)
-    run(with_alerts(source, left), tmp_path / "left", stop_after=600)
-    run(with_alerts(source, left), tmp_path / "left")
+        run(with_alerts(long_source, left), tmp_path / "left", leave_after=leave_after)
+    run(with_alerts(long_source, left), tmp_path / "left", stop_after=600)
+    run(with_alerts(long_source, left), tmp_path / "left")
     assert left.read_text() == whole.read_text()
     assert len(whole.read_text().splitlines()) > 20
     states = [outcome(tmp_path / name)["state"] for name in ("whole", "left")]
@@ -59,11 +50,11 @@ def test_a_restart_neither_loses_nor_repeats_an_alert(
     assert_same(states[1], states[0])
 
 
-def test_alerts_are_the_rows_above_the_threshold(source, tmp_path):
+def test_alerts_are_the_rows_above_the_threshold(long_source, tmp_path):
     path = tmp_path / "alerts.jsonl"
-    run(with_alerts(source, path), tmp_path / "run")
+    run(with_alerts(long_source, path), tmp_path / "run")
     alerts = read(path)
-    with source.open(newline="") as file:
+    with long_source.open(newline="") as file:
         records = list(csv.DictReader(file))
     for alert in alerts:
         record = records[alert["row"] - 1]
@@ -97,23 +88,23 @@ def test_reasons_are_weight_times_distance_from_the_usual():
 
 
 @pytest.mark.sampled(0)
-def test_alerts_of_a_mixture_do_not_depend_on_batches_or_restarts(source, tmp_path, monkeypatch):
+def test_alerts_of_a_mixture_depend_on_no_batch_and_no_restart(long_source, tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.online.feature_maps.ROWS", 60)
     more = {"learner": "mixture", "tails": "linear"}
     whole, left = tmp_path / "whole.jsonl", tmp_path / "left.jsonl"
-    run(with_alerts(source, whole, **more), tmp_path / "whole")
+    run(with_alerts(long_source, whole, **more), tmp_path / "whole")
     monkeypatch.setattr(reading, "MOST_ROWS", 37)
     for leave_after in (10, 15, None):
-        run(with_alerts(source, left, **more), tmp_path / "left", leave_after=leave_after)
+        run(with_alerts(long_source, left, **more), tmp_path / "left", leave_after=leave_after)
     assert read(left) == read(whole)
     ends = [outcome(tmp_path / name)["state"].learner for name in ("left", "whole")]
     assert_same(*ends)
     assert sum(bool(alert["reasons"]) for alert in read(whole)) > 5
 
 
-def test_alerts_begin_later_on_a_stream_of_before(source, tmp_path):
+def test_alerts_begin_later_on_a_stream_of_before(long_source, tmp_path):
     short = tmp_path / "rows.csv"
-    lines = source.read_text().splitlines(keepends=True)
+    lines = long_source.read_text().splitlines(keepends=True)
     short.write_text("".join(lines[:400]))
     run(with_alerts(short, None), tmp_path / "run")
     short.write_text("".join(lines))

@@ -17,7 +17,6 @@ from rareclass.metrics.column_drift import ColumnShift, population_stability_ind
 from rareclass.metrics.intervals import difference_interval
 from rareclass.stored import pack, unpack
 from rareclass.stream import drift as drift_module
-from rareclass.stream import loop as loop_module
 from rareclass.stream import reading
 from rareclass.stream.checkpoint import KINDS, load_newest
 from rareclass.stream.drift import (
@@ -33,7 +32,7 @@ from rareclass.stream.drift import (
 from rareclass.stream.log import read_log
 from rareclass.stream.state import settled
 from rareclass.tables.batch import Batch
-from stream.messy_stream import assert_same, messy_records, options_for, outcome, run, write_csv
+from stream.messy_stream import assert_same, options_for, outcome, run
 
 
 def stored(value):
@@ -305,14 +304,8 @@ def resetting(source, learner="cbr", **more):
     return options_for(source, learner, **(given | more))
 
 
-@pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(900, n_sure=250))
-
-
 @pytest.fixture
-def few_rows(monkeypatch):
-    monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
+def few_rows(few_first_rows, monkeypatch):
     monkeypatch.setattr(drift_module, "LEAST_SEGMENT", 200)
     monkeypatch.setattr(drift_module, "FEWEST_ROWS", 100)
 
@@ -320,10 +313,10 @@ def few_rows(monkeypatch):
 @pytest.mark.sampled(0)
 @pytest.mark.usefixtures("few_rows")
 def test_steps_are_reset_where_drift_begins_however_the_stream_is_cut(
-    source, tmp_path, monkeypatch
+    long_source, tmp_path, monkeypatch
 ):
-    run(resetting(source, on_drift="report"), tmp_path / "reported")
-    run(resetting(source), tmp_path / "whole")
+    run(resetting(long_source, on_drift="report"), tmp_path / "reported")
+    run(resetting(long_source), tmp_path / "whole")
     whole = outcome(tmp_path / "whole")
     log = read_log(tmp_path / "whole")
     assert log["resets"].to_pylist()[-1] >= 2
@@ -337,21 +330,21 @@ def test_steps_are_reset_where_drift_begins_however_the_stream_is_cut(
     assert learned["covariance"].trace() > only_reported["covariance"].trace()
     monkeypatch.setattr(reading, "MOST_ROWS", 37)
     for stop_after in (399, 400, 401, 700, None):
-        run(resetting(source), tmp_path / "stopped", stop_after)
+        run(resetting(long_source), tmp_path / "stopped", stop_after)
     assert_same(outcome(tmp_path / "stopped"), whole)
 
 
 @pytest.mark.usefixtures("few_rows")
-def test_what_a_folder_does_on_drift_is_settled_when_it_begins(source, tmp_path):
-    run(resetting(source, "logistic"), tmp_path / "reset")
-    run(resetting(source, "logistic", on_drift="report"), tmp_path / "report")
+def test_what_a_folder_does_on_drift_is_settled_when_it_begins(long_source, tmp_path):
+    run(resetting(long_source, "logistic"), tmp_path / "reset")
+    run(resetting(long_source, "logistic", on_drift="report"), tmp_path / "report")
     for name in ("reset", "report"):
         assert settled("auto", "auto", tmp_path / name) == ("logistic", name)
         loaded = load_newest(tmp_path / name)
         assert (loaded.state.alarm is not None) == (name == "reset")
     with refused(ErrorKind.COMBINATION, says="--on-drift report, but now it is reset"):
-        run(resetting(source, "logistic"), tmp_path / "report")
+        run(resetting(long_source, "logistic"), tmp_path / "report")
     with refused(ErrorKind.COMBINATION, says="--on-drift reset, but now it is report"):
-        run(resetting(source, "logistic", on_drift="report"), tmp_path / "reset")
+        run(resetting(long_source, "logistic", on_drift="report"), tmp_path / "reset")
     with refused(ErrorKind.COMBINATION, says="oam"):
         settled("oam", "reset", tmp_path / "new")

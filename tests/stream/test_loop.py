@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from draws import quick
 from faults import refused
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError
@@ -15,7 +16,8 @@ from rareclass.stream import reading
 from rareclass.stream.checkpoint import claimed, load_newest
 from rareclass.stream.drift import Window
 from rareclass.stream.loop import Event, StreamLoop
-from rareclass.stream.options import LEARNERS, make_learner, parse_parameters
+from rareclass.stream.model import load_stream_model
+from rareclass.stream.options import LEARNERS, make_learner
 from rareclass.stream.reading import Interruption
 from rareclass.stream.state import StreamState
 from rareclass.tables.batch import Batch
@@ -23,7 +25,6 @@ from rareclass.tables.csv_file import CsvSource
 from stream.messy_stream import (
     COLUMNS,
     assert_same,
-    messy_records,
     newest_rows,
     options_for,
     outcome,
@@ -31,15 +32,7 @@ from stream.messy_stream import (
     write_csv,
 )
 
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(700, n_sure=250))
-
-
-@pytest.fixture(autouse=True)
-def few_first_rows(monkeypatch):
-    monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
+pytestmark = pytest.mark.usefixtures("few_first_rows")
 
 
 class OneRowAtATime:
@@ -136,15 +129,13 @@ def test_the_loop_does_what_one_row_at_a_time_does(source, tmp_path, learner):
     assert list(zip(scored["row"], scored["id"], scored["score"], strict=True)) == plain.scores
     rejected = [json.loads(line) for line in found["rejected"].splitlines()]
     assert [row["line"] for row in rejected] == plain.rejected
-    coef = load_learner(tmp_path).coef_
+    coef = load_stream_model(tmp_path).estimator.coef_
     assert_same(coef, plain.learner.coef_)
     assert np.abs(coef).max() > 0.0
 
 
 @pytest.mark.parametrize("learner", ["cbr", "mixture"])
 def test_a_checkpoint_calls_as_many_rows_of_its_window_as_are_rare(source, tmp_path, learner):
-    from rareclass.stream.model import load_stream_model
-
     run(options_for(source, learner), tmp_path)
     scores, rare = outcome(tmp_path)["state"].window.rows()
     model = load_stream_model(tmp_path)
@@ -154,35 +145,20 @@ def test_a_checkpoint_calls_as_many_rows_of_its_window_as_are_rare(source, tmp_p
 
 @pytest.mark.parametrize("label", ["never", "0"])
 def test_a_stream_that_saw_one_class_is_no_model(tmp_path, label):
-    from rareclass.stream.model import load_stream_model
-
     source = tmp_path / "one.csv"
-    rows = [f"{k},{k % 7},0" for k in range(50)]
-    source.write_text("\n".join(["id,x,fraud", *rows]) + "\n")
+    source.write_text("id,x,fraud\n" + "".join(f"{k},{k % 7},0\n" for k in range(50)))
     options = options_for(source, positive=(label,))
     run(options, tmp_path / "run")
-    n_rare = 50 if label == "0" else 0
-    with refused(ErrorKind.TOO_FEW_ROWS, says=f"50 rows, {n_rare} of them rare"):
+    says = f"50 rows, {50 if label == '0' else 0} of them rare"
+    with refused(ErrorKind.TOO_FEW_ROWS, says=says):
         load_stream_model(tmp_path / "run")
 
 
-def load_learner(folder):
-    from rareclass.stream.model import load_stream_model
-
-    return load_stream_model(folder).estimator
-
-
 # Three that keep what they saw in different ways; all others in the thorough run.
-BUFFERS = {"cbr", "oam", "mixture"}
+BUFFERS = ("cbr", "oam", "mixture")
 
 
-@pytest.mark.parametrize(
-    "learner",
-    [
-        pytest.param(name, marks=() if name in BUFFERS else pytest.mark.thorough)
-        for name in sorted(LEARNERS)
-    ],
-)
+@pytest.mark.parametrize("learner", quick(3, [*BUFFERS, *sorted({*LEARNERS} - {*BUFFERS})]))
 @pytest.mark.sampled(1)
 def test_nothing_depends_on_where_batches_end(source, tmp_path, monkeypatch, learner):
     options = options_for(source, learner)
@@ -219,12 +195,9 @@ def test_a_label_takes_the_row_as_it_was_when_it_came(tmp_path):
     rows = [[f"x{k}", str(k % 7), "1", "DE", str(int(k % 7 > 4))] for k in range(60)]
     late = [["a", "6", "1", "DE", ""], *rows[:30], ["a", "0", "9", "FR", "1"], *rows[30:]]
     at_once = [*rows[:30], ["a", "6", "1", "DE", "1"], *rows[30:]]
-    folders = []
     for name, records in (("late", late), ("at_once", at_once)):
-        path = write_csv(tmp_path / f"{name}.csv", records)
-        run(options_for(path, parameters=parse_parameters("oam", [])), tmp_path / name)
-        folders.append(outcome(tmp_path / name))
-    found, expected = folders
+        run(options_for(write_csv(tmp_path / f"{name}.csv", records)), tmp_path / name)
+    found, expected = outcome(tmp_path / "late"), outcome(tmp_path / "at_once")
     assert found["state"].counters.labelled == 61
     assert found["scores"]["id"] == ["a"]
     assert found["scores"]["score"] == [0.0]  # nothing had been learned yet
@@ -311,8 +284,7 @@ def test_a_source_that_breaks_off_is_learned_up_to_there(source, tmp_path, monke
         run(options, tmp_path / "broken")
     rows = newest_rows(tmp_path / "broken")
     assert rows % options.every != 0
-    events = run(options, tmp_path / "broken")
-    assert events[0] == Event("went on", rows)
+    assert run(options, tmp_path / "broken")[0] == Event("went on", rows)
     assert_same(outcome(tmp_path / "broken"), outcome(tmp_path / "whole"))
 
 
