@@ -12,14 +12,12 @@ from sklearn.base import (
     clone,
     is_outlier_detector,
 )
-from sklearn.model_selection import check_cv
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
+from rareclass import folds
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warn
-from rareclass.folds import RareGroupKFold, RareStratifiedKFold
 from rareclass.labels.two_classes import (
     Labels,
     label_array,
@@ -108,7 +106,7 @@ def fit_columns(estimator: Any, columns: Mapping[str, Any]) -> dict[str, np.ndar
 
     In a pipeline these are columns of the last step. A column that is None is left out.
     """
-    prefix = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+    prefix = f"{estimator.steps[-1][0]}__" if is_pipeline(estimator) else ""
     return {
         prefix + name: np.asarray(column)
         for name, column in columns.items()
@@ -123,7 +121,14 @@ def is_ranker(estimator: Any) -> bool:
 
 def last_step(estimator: Any) -> Any:
     """Return the last step of a pipeline; another estimator itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return estimator.steps[-1][1] if is_pipeline(estimator) else estimator
+
+
+def is_pipeline(estimator: Any) -> bool:
+    """Return whether this is a pipeline of scikit-learn."""
+    from sklearn.pipeline import Pipeline
+
+    return isinstance(estimator, Pipeline)
 
 
 class WrappedRows(NamedTuple):
@@ -250,9 +255,9 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         state, pos_label = self.random_state, rows.labels.pos_label
         seed = state.randint(2**31) if isinstance(state, np.random.RandomState) else state or 0
         if groups is not None:
-            return RareGroupKFold(n_folds, random_state=seed, pos_label=pos_label)
+            return folds.RareGroupKFold(n_folds, random_state=seed, pos_label=pos_label)
         n_folds = folds_at_most(n_folds, rows.labels, remedy)
-        return RareStratifiedKFold(n_folds, random_state=seed, pos_label=pos_label)
+        return folds.RareStratifiedKFold(n_folds, random_state=seed, pos_label=pos_label)
 
     def _split(self, rows: WrappedRows, target: np.ndarray, by: Any, splitter: Any) -> Folds:
         """Row numbers to learn from and to score, by fold.
@@ -321,6 +326,8 @@ def given_splits(cv: Any, X: Any, y: np.ndarray, groups: Any = None) -> list[tup
 
     Raises `InputError` where `cv` is neither.
     """
+    from sklearn.model_selection import check_cv
+
     try:
         is_none = cv is None or isinstance(cv, bool)  # which scikit-learn takes for numbers
         splitter = check_cv("" if is_none else cv, y, classifier=True)
