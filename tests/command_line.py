@@ -18,6 +18,13 @@ def invoke(*words: object) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
+def printed(*words: object) -> str:
+    """Return the lines that a command prints."""
+    done = invoke(*words)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
 def run(*words: object, code: int = 0) -> str:
     """Return what a command prints, on one line: of standard error where it fails."""
     done = invoke(*words)
@@ -27,10 +34,7 @@ def run(*words: object, code: int = 0) -> str:
 
 def json_of(*words: object) -> dict[str, Any]:
     """Return the numbers that a command gives as JSON."""
-    done = invoke(*words, "--json", "-")
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(printed(*words, "--json", "-"))
 
 
 def run_with_json(*words: object) -> tuple[str, dict[str, Any]]:
@@ -75,9 +79,7 @@ def fit_in(folder: Path, train: pl.DataFrame, new: pl.DataFrame, *words: object)
     paths = [folder / name for name in ("train.csv", "new.csv", "model.rareclass")]
     train.write_csv(paths[0])
     new.write_csv(paths[1])
-    done = invoke("fit", paths[0], *words, "--out", paths[2])
-    assert done.exit_code == 0, done.output
-    return Fitted(folder, *paths, done.stdout)
+    return Fitted(folder, *paths, printed("fit", paths[0], *words, "--out", paths[2]))
 
 
 def scores_of(model: Path, rows: Path, *words: object) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import pytest
 
 import rareclass as package
 from cli.conftest import facts_of
-from command_line import QUICK, complaint, fit_in, invoke, run, scores_of
+from command_line import QUICK, complaint, fit_in, invoke, printed, run, scores_of
 from faults import refusal
 from made_tables import purchases, skimmed_shops
 from rareclass.encoding.training_table import read_as_trained
@@ -233,9 +233,8 @@ def test_ctrl_c_before_anything_is_learned_saves_nothing(train_csv, out, monkeyp
 def test_the_screen_fits_the_width(auto, tmp_path, monkeypatch, width, details):
     monkeypatch.setenv("COLUMNS", width)
     words = ("-t", "fraud", *TWO, "-o", tmp_path / "m.rareclass", *details)
-    done = invoke("fit", auto.train, *words)
-    assert done.exit_code == 0, done.output
-    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    done = printed("fit", auto.train, *words)
+    lines = [line.rstrip() for line in done.splitlines()]
     too_wide = [line for line in lines if len(line) > int(width)]
     assert [line for line in too_wide if not line.startswith(("  ", "Saved "))] == []
     if details:

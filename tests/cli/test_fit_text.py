@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from command_line import QUICK, invoke, run
+from command_line import QUICK, invoke, printed, run
 from made_tables import purchases
 from rareclass.cli.fit_text import _other_rule
 from rareclass.cli.screen import folded_command
@@ -53,12 +53,11 @@ def test_a_first_fit_is_short_and_names_commands_that_run(table, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", str(MOST_COLUMNS))
     path, target = table(Path())
-    fitted = invoke("fit", path, "--target", target, *QUICK, "--out", "model.rareclass")
-    assert fitted.exit_code == 0, fitted.output
-    lines = fitted.stdout.splitlines()
+    fitted = printed("fit", path, "--target", target, *QUICK, "--out", "model.rareclass")
+    lines = fitted.splitlines()
     assert len(lines) <= MOST_LINES
     assert [line for line in lines if len(line) > MOST_COLUMNS] == []
-    commands = next_commands(fitted.stdout)
+    commands = next_commands(fitted)
     assert [command[0] for command in commands] == ["report", "threshold", "score"]
     for command in commands if table is words else []:
         run(*command)
@@ -72,9 +71,8 @@ def test_details_have_what_the_short_form_leaves_out(tmp_path, monkeypatch):
     path, target = numbers(Path())
     said = {}
     for option in ("--no-baseline", "--details"):
-        done = invoke("fit", path, "-t", target, *QUICK, "-o", "m.rareclass", "--overwrite", option)
-        assert done.exit_code == 0, done.output
-        said[option] = done.stdout
+        words = ("-t", target, *QUICK, "-o", "m.rareclass", "--overwrite", option)
+        said[option] = printed("fit", path, *words)
     short, details = said["--no-baseline"], said["--details"]
     assert "12 more" in short
     assert "x19" not in short
@@ -90,9 +88,8 @@ def test_commands_of_a_model_without_held_out_rows_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     purchases().write_csv("train.csv")
     quick = ("--method", "rankrc", "--lam", 0.1, "--holdout", 0)
-    done = invoke("fit", "train.csv", "-t", "fraud", *quick, "-o", "my model.rareclass")
-    assert done.exit_code == 0, done.output
-    commands = next_commands(done.stdout)
+    done = printed("fit", "train.csv", "-t", "fraud", *quick, "-o", "my model.rareclass")
+    commands = next_commands(done)
     assert [command[0] for command in commands] == ["show", "evaluate", "score"]
     assert [invoke(*command).exit_code for command in commands] == [0, 0, 0]
 

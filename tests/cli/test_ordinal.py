@@ -77,10 +77,7 @@ def test_fit_says_what_it_understood_and_how_good_it_is(days):
 
 
 def test_scores_have_a_level(days, tmp_path):
-    result = run(
-        "score", days.model, days.new,
-        "--id", "patient", "--out", tmp_path / "s.csv",
-    )  # fmt: skip
+    result = run("score", days.model, days.new, "--id", "patient", "--out", tmp_path / "s.csv")
     scores = pl.read_csv(tmp_path / "s.csv")
     chances = [f"probability_{day}" for day in range(4)]
     assert scores.columns == ["patient", "score", *chances, "level", "percentile"]
@@ -191,9 +188,8 @@ def test_a_new_file_with_other_levels(days, tmp_path):
 def test_screens_fit_the_width(days, tmp_path, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", width)
     shown = invoke(
-        "fit", days.train, "-t", "days", *METHOD, "--lam", 1, "-o",
-        tmp_path / "m.rareclass",
-    ).stdout  # fmt: skip
+        "fit", days.train, "-t", "days", *METHOD, "--lam", 1, "-o", tmp_path / "m.rareclass"
+    ).stdout
     shown += invoke("evaluate", tmp_path / "m.rareclass", days.new).stdout
     too_wide = [line for line in shown.splitlines() if len(line.rstrip()) > int(width)]
     assert all(line.startswith(("  ", "Saved ")) for line in too_wide)

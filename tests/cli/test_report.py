@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from cli.test_hunt import FEW, payments
-from command_line import QUICK, complaint, invoke, run, says
+from command_line import QUICK, complaint, invoke, json_of, run, run_with_json, says, scores_of
 from faults import refusal
 from made_tables import purchases
 from rareclass.compare import compare_scores
@@ -42,16 +42,12 @@ def text_of(page):
 
 @pytest.mark.sampled(0)
 def test_a_model_on_a_file(fitted, dated, tmp_path):
-    out, numbers = tmp_path / "r.html", tmp_path / "r.json"
-    done = run(
-        "report", fitted.model, dated, "--out", out, "--json", numbers,
-        "--time", "day", "--groups", "shop", "--cost", "fp=5,fn=stake", "--rows", 3,
-    )  # fmt: skip
+    out = tmp_path / "r.html"
+    words = ("--time", "day", "--groups", "shop", "--cost", "fp=5,fn=stake", "--rows", 3)
+    done, told = run_with_json("report", fitted.model, dated, "--out", out, *words)
     assert "Saved" in done
-    told = json.loads(numbers.read_text())
     table = pl.read_csv(dated).with_row_index()
-    run("score", fitted.model, dated, "-o", tmp_path / "s.parquet")
-    column = pl.read_parquet(tmp_path / "s.parquet")["score"].to_numpy()
+    column = scores_of(fitted.model, dated)["score"].to_numpy()
     known = table["fraud"].is_not_null().to_numpy()
     y, scores = (table["fraud"] == "yes").fill_null(False).to_numpy()[known], column[known]
     for threshold, hits, false_alerts in zip(*told["thresholds"].values(), strict=True):
@@ -73,10 +69,8 @@ def test_a_model_on_a_file(fitted, dated, tmp_path):
 
 @pytest.mark.sampled(0)
 def test_no_cell_is_shown_unless_rows_are_asked_for(tmp_path, fitted):
-    secret = purchases(seed=7).with_columns(
-        country=pl.when(pl.col("fraud") == "yes").then(pl.lit("SECRET")).otherwise(pl.lit("DE"))
-    )
-    secret.write_csv(tmp_path / "secret.csv")
+    country = pl.when(pl.col("fraud") == "yes").then(pl.lit("SECRET")).otherwise(pl.lit("DE"))
+    purchases(seed=7).with_columns(country=country).write_csv(tmp_path / "secret.csv")
     words = ("report", fitted.model, tmp_path / "secret.csv", "--out")
     run(*words, tmp_path / "a.html")
     assert "SECRET" not in (tmp_path / "a.html").read_text()
@@ -89,33 +83,25 @@ def test_the_command_of_the_page_sets_the_threshold(fitted, tmp_path):
     held = load_model(model).held_out
     done = run("threshold", model, "--threshold", "0.125", "--out", out)
     assert load_model(out).threshold == 0.125
-    weight = np.ones(len(held.y)) if held.weight is None else held.weight
-    n_alerts = weight[held.scores > 0.125].sum()
-    assert f"Called rare: {n_alerts:,.0f} of" in done
-    done = run("threshold", model, fitted.new, "--threshold", "-1")
-    assert "Rule: score > -1" in done
-    refused = complaint("threshold", model, "--threshold", "1", "--max-fpr", "0.1")
-    assert "--threshold and --max-fpr both set the threshold" in refused
+    assert f"Called rare: {(held.scores > 0.125).sum():,.0f} of" in done
+    assert "Rule: score > -1" in run("threshold", model, fitted.new, "--threshold", "-1")
+    both = complaint("threshold", model, "--threshold", "1", "--max-fpr", "0.1")
+    assert "--threshold and --max-fpr both set the threshold" in both
     assert "is not a finite number" in complaint("threshold", model, "--threshold", "nan")
 
 
 @pytest.mark.sampled(0)
-def test_from_the_rows_held_out_at_training(tmp_path):
-    train = tmp_path / "train.csv"
-    purchases().write_csv(train)
-    model, page = tmp_path / "m.rareclass", tmp_path / "fit.html"
-    done = invoke("fit", train, "-t", "fraud", "-o", model, *QUICK, "--report", page)
-    assert done.exit_code == 0, done.output
-    assert page.name in "".join(done.stdout.split())
+def test_from_the_rows_held_out_at_training(train_csv, out, tmp_path):
+    model, page = out, tmp_path / "fit.html"
+    shown = run("fit", train_csv, "-t", "fraud", "-o", model, *QUICK, "--report", page)
+    assert page.name in shown.replace(" ", "")
     assert "by cross-fitting" in text_of(page.read_text())
     again = tmp_path / "again.html"
     run("report", model, "-o", again, "--cost", "fp=1,fn=20")
     assert "What errors cost" in again.read_text()
-    refused = complaint("report", model, "-o", tmp_path / "x.html", "--time", "day")
-    assert "--time names a column of DATA" in refused
-    assert "--cost names a column" in complaint(
-        "report", model, "-o", tmp_path / "x.html", "--cost", "fn=amount"
-    )
+    words = ("report", model, "-o", tmp_path / "x.html")
+    assert "--time names a column of DATA" in complaint(*words, "--time", "day")
+    assert "--cost names a column" in complaint(*words, "--cost", "fn=amount")
 
 
 @pytest.mark.sampled(3)
@@ -133,8 +119,8 @@ def test_from_the_rows_held_out_at_training(tmp_path):
     ],
 )
 def test_what_cannot_be_reported_is_refused(fitted, tmp_path, words, said):
-    data, out = fitted.new, tmp_path / "r.html"
-    assert said.format(data=data) in complaint("report", fitted.model, data, "--out", out, *words)
+    out = tmp_path / "r.html"
+    assert said in complaint("report", fitted.model, fitted.new, "--out", out, *words)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -144,10 +130,10 @@ def test_files_are_not_replaced_and_one_class_is_refused(fitted, tmp_path):
     assert "exists already" in complaint("report", model, data, "--out", out)
     assert out.read_text() == "mine"
     assert "is DATA" in complaint("report", model, data, "-o", data, "--overwrite")
-    pl.read_csv(data).filter(pl.col("fraud") == "no").write_csv(tmp_path / "one.csv")
-    refused = complaint("report", model, tmp_path / "one.csv", "-o", tmp_path / "n.html")
-    assert "no row has the target value 'yes'" in refused
-    assert not (tmp_path / "n.html").exists()
+    one, none = tmp_path / "one.csv", tmp_path / "n.html"
+    pl.read_csv(data).filter(pl.col("fraud") == "no").write_csv(one)
+    assert "no row has the target value 'yes'" in complaint("report", model, one, "-o", none)
+    assert not none.exists()
 
 
 @pytest.fixture(scope="module")
@@ -165,14 +151,11 @@ def scores(tmp_path_factory):
 
 @pytest.mark.sampled(0)
 def test_two_models_on_the_same_rows(fitted, tmp_path):
-    model, out, numbers = fitted.model, tmp_path / "r.html", tmp_path / "r.json"
-    other = tmp_path / "other.rareclass"
-    words = ("fit", fitted.train, "-t", "fraud", "--method", "mibc", "--cost", "1", "-o")
-    run(*words, other)
-    run("report", model, fitted.new, "--compare", other, "-o", out, "--json", numbers)
+    model, out, other = fitted.model, tmp_path / "r.html", tmp_path / "other.rareclass"
+    run("fit", fitted.train, "-t", "fraud", "--method", "mibc", "--cost", "1", "-o", other)
+    told = json_of("report", model, fitted.new, "--compare", other, "-o", out)
     page = text_of(out.read_text())
     says(page, "Finding fraud = yes: model or other", "Do they find the same?")
-    told = json.loads(numbers.read_text())
     assert {each["name"] for each in told["measures"][0]["standings"]} == {"model", "other"}
     out.unlink()
     for more, said in (
@@ -208,19 +191,12 @@ def test_a_stream(tmp_path):
         "stream", path, "--target", "fraud", "--checkpoint", folder, "--learner", "oam", "--drop",
         "order", "--report-every", 250, "--alerts", tmp_path / "a.csv", "--alert-budget", "20/200",
     )  # fmt: skip
-    numbers = tmp_path / "r.json"
-    run("report", folder, "-o", out, "--json", numbers)
+    told = json_of("report", folder, "-o", out)
     page = text_of(out.read_text())
     n_alerts = len(pl.read_csv(tmp_path / "a.csv"))
-    for words in (
-        "Stream for fraud = yes", "1,000 rows so far", f"{n_alerts} alerts, at most 20/200",
-        "Choose the threshold", "How it did over time", "Drift",
-    ):  # fmt: skip
-        assert words in page
-    log = read_log(folder).to_pylist()
-    assert [each["auc"] for each in json.loads(numbers.read_text())["reports"]] == [
-        each["auc"] for each in log
-    ]
+    says(page, "Stream for fraud = yes", "1,000 rows so far", f"{n_alerts} alerts, at most 20/200")
+    says(page, "Choose the threshold", "How it did over time", "Drift")
+    assert [each["auc"] for each in told["reports"]] == read_log(folder)["auc"].to_pylist()
     (tmp_path / "a.csv").unlink()
     run("report", folder, "-o", out, "--overwrite")
     assert "only their number is known" in text_of(out.read_text())
@@ -235,15 +211,12 @@ def test_a_stream(tmp_path):
 def test_a_hunt(tmp_path):
     path, found, out = tmp_path / "payments.csv", tmp_path / "found", tmp_path / "r.html"
     payments().write_csv(path)
-    run(
-        "hunt", path, "--target", "checked", "--rare", "fraud", "--cleared", "ok", *FEW, "--out",
-        found,
-    )  # fmt: skip
+    words = ("--target", "checked", "--rare", "fraud", "--cleared", "ok", *FEW)
+    run("hunt", path, *words, "--out", found)
     run("report", found, "-o", out)
     told, page = json.loads((found / "hunt.json").read_text()), out.read_text()
-    assert "Hunt for fraud" in text_of(page)
-    assert f"{told['counts']['found']} rows of {told['counts']['unlabelled']:,}" in text_of(page)
-    assert "amount" in text_of(page)
+    counts = f"{told['counts']['found']} rows of {told['counts']['unlabelled']:,}"
+    says(text_of(page), "Hunt for fraud", counts, "amount")
     assert 'src="data:image/png;base64,' in page
     assert len(page) < 500_000
     (found / "description.csv").unlink()
@@ -255,11 +228,8 @@ def test_levels_are_refused(tmp_path):
     path, model = tmp_path / "train.csv", tmp_path / "m.rareclass"
     table = purchases(120).with_columns(grade=pl.col("items").clip(1, 3)).drop("items")
     table.write_csv(path)
-    done = invoke(
-        "fit", path, "-t", "grade", "--method", "ordinal-rankrc", "--lam", "2^-4", "-o", model,
-        "--report", tmp_path / "fit.html",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    words = ("-t", "grade", "--method", "ordinal-rankrc", "--lam", "2^-4", "-o", model)
+    done = invoke("fit", path, *words, "--report", tmp_path / "fit.html")
     assert "no report was written" in " ".join(done.output.split())
     assert "is for ordered levels" in complaint("report", model, path, "-o", tmp_path / "r.html")
     assert not (tmp_path / "r.html").exists()

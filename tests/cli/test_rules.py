@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from cli.conftest import facts_of
-from command_line import QUICK, complaint, run, says
+from command_line import QUICK, complaint, run, run_with_json, says
+from draws import quick
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.fit.method import EncodedRows
-from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
@@ -54,19 +54,17 @@ def payments(tmp_path):
         ),
     ],
 )
-def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(payments, words, rule, line):
-    out, numbers = payments.parent / "m.rareclass", payments.parent / "m.json"
-    words = (*words, "--json", numbers)
-    done = run("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
-    content = load_model(out)
+def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(payments, out, words, rule, line):
+    words = ("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
+    done, told = run_with_json(*words)
+    content, facts = load_model(out), facts_of(out)
     held_out = content.held_out
-    told = json.loads(numbers.read_text())
     assert told["thresholds"] == [content.threshold]
-    assert told["held_out"] == facts_as_json(content.facts)["held_out"]
+    assert told["held_out"] == facts["held_out"]
     expected = rule.choose(held_out.y, held_out.scores, held_out.weight)
     assert content.threshold == expected.threshold
-    assert facts_as_json(content.facts)["rule"]["alerts"] == expected.alerts
-    assert json.loads(json.dumps(facts_as_json(content.facts))) == facts_as_json(content.facts)
+    assert facts["rule"]["alerts"] == expected.alerts
+    assert json.loads(json.dumps(facts)) == facts
     assert line in done
     called = int((held_out.scores > expected.threshold).sum())
     assert f"Called rare: {called} of " in done
@@ -85,16 +83,14 @@ def test_costs_are_a_column(payments, out):
     chosen = rule.choose(held_out.y, held_out.scores, costs=amount)
     assert content.threshold == chosen.threshold
     assert "on the latest rows by date:" in done
-    assert facts_as_json(content.facts)["estimated_by"] == "latest rows"
+    assert facts_of(out)["estimated_by"] == "latest rows"
 
 
 @pytest.mark.sampled(0)
 def test_alerts_a_day_need_the_day(payments, out):
     words = ("fit", payments, "-t", "fraud", *QUICK, "--alerts", "2/day", "-o", out)
-    done = complaint(*words)
-    assert "--alerts 2/day needs to know the time of each row" in done
-    done = run(*words, "--time", "date")
-    assert "Rule: alerts <= 2 a day" in done
+    assert "--alerts 2/day needs to know the time of each row" in complaint(*words)
+    assert "Rule: alerts <= 2 a day" in run(*words, "--time", "date")
 
 
 @pytest.mark.sampled(0)
@@ -105,20 +101,13 @@ def test_rows_of_a_group_are_held_out_together(payments, out):
     assert metadata["estimated_by"] == "cross-fitting by group"
     assert "customer" not in metadata["importances"]
     run(*words, "--keep", "customer", "--holdout", "0.25", "-o", out, "--overwrite")
-    content = load_model(out)
-    assert facts_as_json(content.facts)["estimated_by"] == "held-out groups"
-    assert "customer" in [column.name for column in content.encoder.columns]
+    assert facts_of(out)["estimated_by"] == "held-out groups"
+    assert "customer" in [column.name for column in load_model(out).encoder.columns]
 
 
 @pytest.mark.sampled(0)
-@pytest.mark.parametrize(
-    "learner",
-    [
-        ("--method", "rankrc", "--lam", "1"),
-        pytest.param(("--method", "mibc", "--cost", "1"), marks=pytest.mark.thorough),
-    ],
-)
-def test_one_method_has_folds_by_group_and_time_as_well(payments, out, learner, monkeypatch):
+@pytest.mark.parametrize(("method", "option"), quick(1, [("rankrc", "--lam"), ("mibc", "--cost")]))
+def test_one_method_has_folds_by_group_and_time_as_well(payments, out, method, option, monkeypatch):
     tried = []
     cv = EncodedRows.cv
 
@@ -127,7 +116,8 @@ def test_one_method_has_folds_by_group_and_time_as_well(payments, out, learner, 
         return tried[-1][1]
 
     monkeypatch.setattr(EncodedRows, "cv", watched)
-    words = ("fit", payments, "-t", "fraud", *learner, "--holdout", "0.25", "--folds", 3, "-o", out)
+    learner = ("--method", method, option, "1", "--holdout", "0.25", "--folds", 3)
+    words = ("fit", payments, "-t", "fraud", *learner, "-o", out)
     done = run(*words, "--groups", "customer")
     says(done, "held-out rows", "held out by customer")
     assert facts_of(out)["estimated_by"] == "held-out groups"
@@ -146,9 +136,17 @@ def test_one_method_has_folds_by_group_and_time_as_well(payments, out, learner, 
             assert ((rows.time[train] < first) | (rows.time[train] > last)).all()
 
 
-@pytest.mark.sampled(3)
+def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments, out):
+    words = ("--min-precision", "0.999", "-o", out)
+    assert "Note: The rule is not met: " in run("fit", payments, "-t", "fraud", *QUICK, *words)
+
+
+LEVELS = ("--method", "ordinal-rankrc", "--levels", "no,yes")
+
+
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
-    ("words", "answer"),
+    ("words", "said"),
     [
         (("--alerts", "many"), "--alerts many cannot be read"),
         (("--alerts", "5/100", "--max-fpr", "0.1"), "both set the threshold"),
@@ -161,27 +159,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(payments, out, learner, 
         (("--groups", "costumer"), "Did you mean 'customer'?"),
         (("--max-fpr", "0.1", "--holdout", "0"), "and there are none"),
         (("--time", "kind"), "there is no column 'kind'"),
-        (
-            ("--max-fpr", "0.1", "--method", "ordinal-rankrc", "--levels", "no,yes"),
-            "needs a rare class",
-        ),
-    ],
-)
-def test_what_cannot_be_is_said_and_nothing_is_written(payments, out, words, answer):
-    quick = () if "--method" in words else QUICK
-    assert answer in complaint("fit", payments, "-t", "fraud", *quick, *words, "-o", out)
-    assert not out.exists()
-
-
-def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments, out):
-    words = ("--min-precision", "0.999")
-    done = run("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
-    assert "Note: The rule is not met: " in done
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+        ((*LEVELS, "--max-fpr", "0.1"), "needs a rare class"),
         (("--cost", "fp=5,fn=customer_name"), "'c' at row 1 is not a cost"),
         (("--method", "mibc", "--cost", "fp=amount,fn=b"), "is not a cost"),
         (("--method", "rankrc", "--lam", "1", "--holdout", "0", "--max-fpr", "0.1"), "held-out"),
@@ -189,14 +167,9 @@ def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments, out):
         (("--time", "a", "--alerts", "5/day"), "a"),
     ],
 )
-def test_a_rule_that_no_row_can_judge_is_refused_before_anything_is_learned(
-    payments, monkeypatch, words, said
-):
+def test_a_bad_rule_is_refused_before_anything_is_learned(payments, out, monkeypatch, words, said):
     table = pl.read_csv(payments).with_columns(customer_name=pl.lit("c"), b=-pl.col("b").abs())
     table.write_csv(payments)
-
-    def learn(*_):
-        raise AssertionError("learned")
-
-    monkeypatch.setattr("rareclass.fit.training._fit", learn)
-    assert said in complaint("fit", payments, "-t", "fraud", *words, "-o", payments.with_name("m"))
+    monkeypatch.setattr("rareclass.fit.training._fit", lambda *_: pytest.fail("learned"))
+    assert said in complaint("fit", payments, "-t", "fraud", *words, "-o", out)
+    assert not out.exists()

@@ -136,10 +136,7 @@ def test_a_class_that_new_rows_lack_has_no_measures(fitted, tmp_path):
 def test_rows_are_called_a_class_by_its_own_threshold(fitted, tmp_path):
     """Against the probabilities in the file of scores."""
     model = tmp_path / "strict.rareclass"
-    run(
-        "threshold", fitted.model, "--class", "HEAT", "--threshold", "0.9",
-        "-o", model,
-    )  # fmt: skip
+    run("threshold", fitted.model, "--class", "HEAT", "--threshold", "0.9", "-o", model)
     rules = load_model(model).facts.class_rules
     assert rules["heat"].threshold == 0.9
     assert rules["wear"] == load_model(fitted.model).facts.class_rules["wear"]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from command_line import invoke, run, run_with_json, says, scores_of
+from command_line import invoke, printed, run, run_with_json, says, scores_of
 from faults import refusal
 from made_tables import purchases
 from rareclass.decide.threshold_rule import ThresholdRule
@@ -58,10 +58,9 @@ def test_days_of_a_file_are_read_as_fit_reads_them(fitted, tmp_path):
     table.write_csv(path)
     shown = []
     for name in ("day", "written"):
-        done = invoke("threshold", fitted.model, path, "--alerts=2/day", "--time", name)
-        assert done.exit_code == 0, done.output
+        done = printed("threshold", fitted.model, path, "--alerts=2/day", "--time", name)
         kept = ("Threshold", "Precision", "Recall", "Called")  # days have other names
-        shown.append([line for line in done.stdout.splitlines() if line.strip().startswith(kept)])
+        shown.append([line for line in done.splitlines() if line.strip().startswith(kept)])
     assert shown[0] == shown[1]
     assert len(shown[0]) == 4
 

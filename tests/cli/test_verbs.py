@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import facts_of, learned
-from command_line import invoke, run, run_with_json, says, scores_of
+from command_line import invoke, printed, run, run_with_json, says, scores_of
 from made_tables import purchases
 from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings
 from rareclass.model.model_file import load_model
@@ -17,12 +17,11 @@ from rareclass.model.model_file import load_model
 
 @pytest.mark.sampled(0)
 def test_fit_says_what_it_understood_and_saves(fitted):
-    result = invoke(
+    result = printed(
         "fit", fitted.train, "--target", "fraud", "--method", "rankrc", "--folds", "3",
         "--out", fitted.folder / "auto.rareclass",
     )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    shown = result.stdout
+    shown = result
     says(shown, "240 rows", "fraud = yes, 24 rows (10.00%)")
     assert re.search(r"^not used +order \(", shown, re.MULTILINE)
     says(shown, "AUC", "precision at 6", "rareclass score")
@@ -162,10 +161,7 @@ def test_rows_without_target_are_counted(tmp_path):
 
 def test_same_seed_same_scores(fitted, tmp_path):
     again = tmp_path / "again.rareclass"
-    invoke(
-        "fit", fitted.train, "-t", "fraud", "--method", "rankrc", "--lam", "2^-4",
-        "-o", again,
-    )  # fmt: skip
+    invoke("fit", fitted.train, "-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "-o", again)
     first, second = load_model(fitted.model), load_model(again)
     np.testing.assert_array_equal(first.estimator.dual_coef_, second.estimator.dual_coef_)
 
