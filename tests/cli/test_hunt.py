@@ -187,18 +187,6 @@ def test_share_says_how_many_are_found(data):
     assert found.height == 54
 
 
-@pytest.mark.thorough
-def test_negative_numbers_are_values(data):
-    values = {"fraud": "1", "ok": "0"}
-    table = payments().with_columns(
-        checked=pl.col("checked").replace(values).fill_null("-1").cast(pl.Int64)
-    )
-    table.write_csv(data)
-    assert "holds '-1' in 270 rows" in refuse(data, "--rare", "1", "--cleared", "0")
-    more = ("--rare", "1.0", "--cleared", "0", "--ignore", "-1", *FEW)
-    run(*words(data, *more))
-
-
 def test_value_without_a_meaning_is_refused(data):
     facts = ("24 rows", "--cleared ok", "--rare ok", "--ignore ok")
     error = refusal(hunt_in_vain(data), ErrorKind.LABELS, *facts)

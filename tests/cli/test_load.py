@@ -70,24 +70,6 @@ def test_a_stream_is_opened_by_its_folder_or_a_checkpoint(fitted, tmp_path):
             model.score_samples(bad)
 
 
-@pytest.mark.sampled(0)
-def test_levels(fitted, tmp_path):
-    table = pl.read_csv(fitted.train).with_columns(
-        fraud=(pl.col("amount") > 55).cast(int) + (pl.col("amount") > 60).cast(int)
-    )
-    table.write_csv(tmp_path / "t.csv")
-    run(
-        "fit", tmp_path / "t.csv", "-t", "fraud", "--method", "ordinal-rankrc", "--lam", "0.1",
-        "-o", tmp_path / "m.rareclass",
-    )  # fmt: skip
-    model = package.load(tmp_path / "m.rareclass")
-    assert model.classes == ("0", "1", "2")
-    assert len(model.thresholds) == 2
-    scores, called = model.score_samples(table), model.predict(table)
-    expected = np.searchsorted(model.thresholds, scores).astype(str)
-    np.testing.assert_array_equal(called, expected)
-
-
 def test_what_is_no_table_and_no_model(fitted, tmp_path):
     model = package.load(fitted.model)
     cut = tmp_path / "cut.rareclass"

@@ -6,15 +6,12 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 import rareclass as package
 from command_line import fit_in, invoke, json_of, run, says, scores_of
 from faults import refusal
 from rareclass.compare.leaderboard import CompareSettings, compare_on, of_classes, read_compared
-from rareclass.decide.class_thresholds import called_class, class_weights
+from rareclass.decide.class_thresholds import called_class
 from rareclass.errors import ErrorKind
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
@@ -263,19 +260,6 @@ def test_all_classes_share_a_budget(fitted, out):
     assert 20 < called.len() - called.null_count() < 60
     assert (called == truth).sum() > 15
     refusal(invoke(*words[:4], "--prevalence", "0.1", "--alerts", "40/400"), ErrorKind.COMBINATION)
-
-
-@given(
-    arrays(float, (6, 3), elements=st.floats(0.0, 0.3)),
-    st.lists(st.integers(1, 1000), min_size=3, max_size=3),
-    st.floats(1e-6, 1e-2),
-)
-def test_rows_called_a_class_are_those_above_the_shared_threshold(probability, n_rows, threshold):
-    weights = class_weights(n_rows)
-    multiple = (probability / (threshold * weights)).max(axis=1)
-    assume((abs(multiple - 1.0) > 1e-9).all())
-    called = called_class(probability, threshold * weights)
-    np.testing.assert_array_equal(called >= 0, multiple > 1.0)
 
 
 def test_onnx_would_call_rows_otherwise_and_is_refused(fitted, tmp_path):

@@ -55,6 +55,12 @@ def written(out, table, outcome, options=None):
     return write_hunt(out, table, outcome, described, QUICK, options or {})
 
 
+def described(table, outcome):
+    """Lines of the description, by their feature."""
+    lines = describe_in_units(table, outcome).lines
+    return {row["feature"]: row for row in lines.iter_rows(named=True)}
+
+
 def kinds_of(outcome):
     return [str(each.kind) for each in outcome.findings if isinstance(each, Finding)]
 
@@ -205,9 +211,7 @@ def test_cases_in_two_far_groups_get_two_balls(tmp_path):
 
 def test_description_speaks_the_language_of_the_table(hunted):
     table, outcome = hunted
-    by_name = {
-        row["feature"]: row for row in describe_in_units(table, outcome).lines.iter_rows(named=True)
-    }
+    by_name = described(table, outcome)
     assert set(by_name) == {"tonnes", "knots", "flag"}
     assert 850 < by_name["tonnes"]["inside_low"] < by_name["tonnes"]["inside_high"] < 950
     assert by_name["knots"]["inside_high"] < 6 < by_name["knots"]["outside_low"]
@@ -228,9 +232,7 @@ def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path, suffix):
     table = HuntTable.of(read_review_table(path, "status"), ASKED)
     outcome = hunt(table, QUICK)
     files = written(tmp_path / "found", table, outcome, {"data": str(path)})
-    assert sorted(file.name for file in files) == sorted(
-        file.name for file in (tmp_path / "found").iterdir()
-    )
+    assert {file.name for file in files} == {file.name for file in (tmp_path / "found").iterdir()}
     read_back = pl.read_csv if suffix == "csv" else pl.read_parquet
     found = read_back(tmp_path / "found" / f"found.{suffix}")
     assert found.columns == [*(f"review {name}" for name in LISTED), *source.drop("status").columns]
@@ -321,9 +323,7 @@ def test_coordinates_called_as_a_column_is_are_told_apart(tmp_path, kind, name):
     owner = {feature.name: feature.column for feature in outcome.encoder.coordinates_}
     assert owner[name] == name
     assert owner[f"{name} (2)"] != name
-    by_name = {
-        row["feature"]: row for row in describe_in_units(table, outcome).lines.iter_rows(named=True)
-    }
+    by_name = described(table, outcome)
     outside = np.quantile(table.rows.frame[name].to_numpy(), [0.05, 0.95])
     assert by_name[name]["outside_low"] == pytest.approx(outside[0], abs=0.2)
     assert by_name[name]["outside_high"] == pytest.approx(outside[1], abs=0.2)

@@ -8,7 +8,7 @@ from rareclass.encoding.bounded_numbers import summarise_numbers
 from rareclass.metrics import interval
 from rareclass.metrics.column_drift import population_stability_index
 from rareclass.metrics.intervals import exact_interval
-from rareclass.model.columns import ColumnDrift, tenths, worst_first
+from rareclass.model.columns import tenths
 from rareclass.model.facts import ScoredRows
 from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay, ScoreDrift
 from rareclass.report.single_rows import nearest
@@ -84,16 +84,6 @@ def test_rows_of_the_same_kind_have_not_moved(kind):
     moved = np.bincount(np.searchsorted(edges, now + 1.5, side="right"), minlength=len(shares))
     if kind == "normal":
         assert population_stability_index(moved, 4_000 * shares) > 0.25
-
-
-def test_columns_that_moved_most_come_first():
-    columns = [
-        ColumnDrift("a", "number", outside=0.5),
-        ColumnDrift("b", "number", stability_index=0.01),
-        ColumnDrift("c", "number", stability_index=0.4),
-    ]
-    assert [each.name for each in worst_first(columns)] == ["c", "b", "a"]
-    assert [each.verdict for each in columns] == ["", "steady", "moved far"]
 
 
 def test_alerts_more_frequent_than_held_out_differ():

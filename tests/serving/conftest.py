@@ -1,6 +1,5 @@
 """A small model that is served in this process."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from rareclass.serving.middleware import Limits
 from rareclass.serving.service import Settings, service_of
 
 ROW = {"amount": 74.5, "items": 3, "country": "XX", "member": True}
-Serve = Callable[..., TestClient]
 
 
 def fit(folder: Path, *words: object, rows: pl.DataFrame | None = None, name: str = "m") -> Path:

@@ -5,7 +5,6 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 from urllib.request import Request, urlopen
@@ -49,9 +48,6 @@ class Listening(NamedTuple):
         while self.metric("rareclass_requests_in_flight") > 1:
             assert time.monotonic() < end
             time.sleep(0.02)
-
-
-Listen = Callable[..., Listening]
 
 
 @pytest.fixture

@@ -38,8 +38,7 @@ def lines():
 def measures(client):
     found = {}
     for family in text_string_to_metric_families(client.get("/metrics").text):
-        for sample in family.samples:
-            found[sample.name, *sorted(sample.labels.values())] = sample.value
+        found |= {(one.name, *sorted(one.labels.values())): one.value for one in family.samples}
     return found
 
 
@@ -89,10 +88,9 @@ def test_requests_rows_errors_and_scores_are_counted(serve, fitted):
     scores = np.array([row["score"] for row in rows])
     edges = [key for key in told if key[0] == "rareclass_score_bucket"]
     assert len(edges) > 5
-    for key, value in told.items():
-        if key[0] == "rareclass_score_bucket":
-            edge = next(float(each) for each in key[1:] if each != name)
-            assert value == (scores <= edge).sum()
+    for key in edges:
+        edge = next(float(each) for each in key[1:] if each != name)
+        assert told[key] == (scores <= edge).sum()
 
 
 def test_drift_of_the_inputs_is_told(serve, fitted):
@@ -111,9 +109,8 @@ def test_drift_of_the_inputs_is_told(serve, fitted):
     assert told["rareclass_input_unlike_training", "country"] == 0.25
     assert told["rareclass_input_missing", "items"] == 0.1
     assert told["rareclass_input_missing_in_training", "items"] == 0.0
-    assert (
-        told["rareclass_alert_share", "requests"] > told["rareclass_alert_share", "held out rows"]
-    )
+    shares = [told["rareclass_alert_share", rows] for rows in ("requests", "held out rows")]
+    assert shares[0] > shares[1]
 
 
 def test_figures_are_of_the_last_full_window(serve, fitted, monkeypatch):
@@ -144,8 +141,7 @@ def test_the_log_has_a_line_a_request_and_no_value(client, lines):
     client.post("/score", json=[ROW, ROW], headers={"x-request-id": "mine-1"})
     client.post("/score", json=[{**ROW, "amount": "a lot"}], headers={"x-request-id": "bad id\t"})
     client.get("/a-secret?amount=74.5")
-    told = [json.loads(line) for line in lines.getvalue().splitlines()]
-    scored, wrong, unknown = told
+    scored, wrong, unknown = map(json.loads, lines.getvalue().splitlines())
     assert (scored["event"], scored["status"], scored["rows"]) == ("request", 200, 2)
     assert scored["request_id"] == "mine-1"
     assert scored["milliseconds"] > 0

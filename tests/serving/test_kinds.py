@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from command_line import QUICK, run
+from draws import quick
 from made_tables import purchases
 from rareclass.errors import InputError
 from rareclass.opening import load
@@ -25,8 +26,6 @@ KINDS = {
     "stream": (purchases(), ()),
     "hunt": (ROWS.with_columns(fraud=pl.col("fraud").replace({"no": None})), ()),
 }
-# One of each way through the code; the rest are of a minute.
-_SLOW = {"mibc", "levels", "hunt"}
 
 
 def learned(kind, folder):
@@ -34,18 +33,13 @@ def learned(kind, folder):
     if kind not in ("stream", "hunt"):
         return fit(folder, *options, rows=rows, name=kind)
     rows.write_csv(folder / "rows.csv")
-    given = [folder / "rows.csv", "-t", "fraud"]
-    given += ["--checkpoint", folder / kind] if kind == "stream" else ["--out", folder / kind]
-    given += ["--rare", "yes"] if kind == "hunt" else []
-    run(kind, *given)
+    out = ("--checkpoint",) if kind == "stream" else ("--rare", "yes", "--out")
+    run(kind, folder / "rows.csv", "-t", "fraud", *out, folder / kind)
     return folder / kind
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=[pytest.mark.thorough] if kind in _SLOW else []) for kind in KINDS],
-)
+@pytest.mark.parametrize("kind", quick(2, ["auto", "stream", "mibc", "levels", "hunt"]))
 def test_a_model_of_any_kind(kind, tmp_path, serve, monkeypatch):
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     path = learned(kind, tmp_path)
