@@ -209,7 +209,7 @@ def test_the_same_faults_are_found(tmp_path):
 
 
 def test_a_target_of_numbers_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("rareclass.encoding.training_table.MOST_LABELS", 100)
+    monkeypatch.setattr("rareclass.rows.decoding.MOST_LABELS", 100)
     pl.DataFrame({"x": np.arange(500) * 0.5, "y": np.arange(500)}).write_parquet(tmp_path / "t.pq")
     with pytest.raises(InputError, match="more than 100 different values"):
         read_training_set(open_table(tmp_path / "t.pq"), replace(SETTINGS, on_disk=True))

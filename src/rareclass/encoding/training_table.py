@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError, no_rows
-from rareclass.rows.decoding import MOST_LABELS
+from rareclass.rows.decoding import refuse_many_labels
 from rareclass.tables.batch import SpooledTables
 from rareclass.tables.cells import are_plain, is_text_type
 from rareclass.tables.columns import (
@@ -394,12 +394,7 @@ def _coded(labels: pl.Series, code_of: dict[str, int], target: str) -> NDArray[n
     """Return small numbers for labels, the same in every batch."""
     for label in labels.unique(maintain_order=True).drop_nulls():
         code_of.setdefault(label, len(code_of))
-    if len(code_of) > MOST_LABELS:
-        raise InputError(
-            f"The target {target!r} has more than {MOST_LABELS:,} different values.",
-            "Name a column of classes as --target.",
-            ErrorKind.LABELS,
-        )
+    refuse_many_labels(len(code_of), target, "the table")
     if not code_of:
         return np.full(len(labels), _NO_LABEL, np.int16)
     codes = labels.replace_strict(code_of, default=_NO_LABEL, return_dtype=pl.Int16)

@@ -69,9 +69,8 @@ class RareDecision:
         class_thresholds: Mapping[str, float] | None = None,
     ) -> None:
         self.thresholds = thresholds
-        self._target, self._rare, self._rest = facts.target, facts.rare_label, facts.rest_label
-        self.names = [self._rest, self._rare]
-        self._known, self._labels = facts.label_counts, facts.labels
+        self._facts = facts
+        self.names = [facts.rest_label, facts.rare_label]
         self.classes = facts.rare_labels  # of several rare classes; else empty
         of_class = class_thresholds or {}
         self.class_thresholds = np.array([of_class.get(name, np.inf) for name in self.classes])
@@ -101,7 +100,8 @@ class RareDecision:
         n_rows, n_rare = int(n_called.sum()), int(n_called[1])
         return (
             f"Scored {counted(n_rows, 'row')}; {n_rare:,} ({n_rare / n_rows:.2%}) "
-            f"{'is' if n_rare == 1 else 'are'} called rare ({self._target} = {self._rare})."
+            f"{'is' if n_rare == 1 else 'are'} called rare "
+            f"({self._facts.target} = {self._facts.rare_label})."
         )
 
     def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
@@ -112,16 +112,17 @@ class RareDecision:
         labelled = labels.is_not_null().to_numpy()
         given = labels.filter(pl.Series(labelled))
         one_spelling(label_counts(given))  # for its warning
-        rare = is_rare(given, self._labels)
+        rare = is_rare(given, self._facts.labels)
         if not rare.any() or rare.all():
             share = "every" if len(rare) and rare.all() else "no"
             raise InputError(
-                f"{file}: {share} row has the target value {self._rare!r}.",
+                f"{file}: {share} row has the target value {self._facts.rare_label!r}.",
                 "Both classes are needed to measure a ranking.",
                 ErrorKind.LABELS,
             )
         others = given.filter(pl.Series(~rare))
-        unknown = unknown_labels(others, {*self._known} - {self._rare}) if self._known else {}
+        known = {*self._facts.label_counts} - {self._facts.rare_label}
+        unknown = unknown_labels(others, known) if known else {}
         if unknown:
             shown = [f"{label} ({n:,})" for label, n in unknown.items()]
             warn(
@@ -212,14 +213,14 @@ class RareDecision:
             there = widened(precision_at(found, false, _LEVEL, prevalence), stretch)
             brief.append(f"Where {_percent(prevalence)} are rare: precision {there.text()}")
         lines = [measures[0].upper() + measures[1:]]
-        is_names, names = [self._rare, self._rest], ["rare", "majority"]
+        is_names, names = [self._facts.rare_label, self._facts.rest_label], ["rare", "majority"]
         numbers: dict[str, Any] = {}
         title = "At the model's threshold"
         if classes is not None:
             title = "At the thresholds of the classes"
             counts, said = self._called_classes(classes, weight)
             lines, brief = [*lines, said], [*brief, said]
-            is_names, names = [*self.classes, self._rest], [*self.classes, "majority"]
+            is_names, names = [*self.classes, self._facts.rest_label], [*self.classes, "majority"]
             numbers = {"confusion": {"classes": is_names, "is_by_called": counts.tolist()}}
         return Confusion(
             title,

@@ -172,14 +172,8 @@ class BatchDecoder:
             labels = labels.dictionary_encode()
         values = labels.dictionary.to_pylist()
         codes = np.array([self._code_of.setdefault(v, len(self._code_of)) for v in values])
-        if len(self._code_of) > MOST_LABELS:
-            raise InputError(
-                f"{path}: the target {self.chosen.target!r} has more than {MOST_LABELS:,} "
-                f"different values by row {first_row + len(labels) - 1:,}.",
-                "Name a column of classes as target=.",
-                ErrorKind.LABELS,
-                column=self.chosen.target,
-            )
+        last_row = first_row + len(labels) - 1
+        refuse_many_labels(len(self._code_of), self.chosen.target, f"{path} by row {last_row:,}")
         return codes.astype(np.int16)[labels.indices.to_numpy()]
 
 
@@ -218,6 +212,17 @@ def decode_to_disk(
     except BaseException:
         rows.close()  # a traceback that somebody keeps would keep the file too
         raise
+
+
+def refuse_many_labels(n_labels: int, target: str | None, where: str) -> None:
+    """Raise `InputError` for a column of so many different values that it is no target."""
+    if n_labels > MOST_LABELS:
+        raise InputError(
+            f"The target {target!r} of {where} has more than {MOST_LABELS:,} different values.",
+            "Name a column of classes (target=, --target).",
+            ErrorKind.LABELS,
+            column=target,
+        )
 
 
 def labels_as_written(texts: list[str]) -> np.ndarray:
