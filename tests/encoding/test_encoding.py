@@ -1,7 +1,6 @@
 """Encoding: what goes in, what comes out, and what is written to a model file."""
 
 import datetime as dt
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -33,7 +32,7 @@ COLUMNS = [
 ]
 
 
-def rows(n_rows: int = N) -> pl.DataFrame:
+def rows(n_rows=N):
     numbers = GENERATOR.normal(100, 20, n_rows)
     return pl.DataFrame(
         {
@@ -51,13 +50,13 @@ RARE = np.arange(N) % 10 == 0
 
 
 @pytest.fixture(scope="module")
-def encoder() -> TableEncoder:
+def encoder():
     encoder = TableEncoder(COLUMNS)
     encoder.fit_transform(rows(), RARE)
     return encoder
 
 
-def test_encoded_rows_are_finite_and_columns_count_about_alike() -> None:
+def test_encoded_rows_are_finite_and_columns_count_about_alike():
     encoder = TableEncoder(COLUMNS)
     X = encoder.fit_transform(rows(), RARE)
     assert X.dtype == np.float64
@@ -75,7 +74,7 @@ def test_encoded_rows_are_finite_and_columns_count_about_alike() -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("numbers", ["quantiles", "clipped"])
-def test_it_is_the_dense_view_that_members_of_the_classifier_learn_from(numbers: str) -> None:
+def test_it_is_the_dense_view_that_members_of_the_classifier_learn_from(numbers):
     """One encoding of tables: an oracle by the view itself."""
     frame = rows()
     encoder = TableEncoder(COLUMNS, 3, numbers)
@@ -90,7 +89,7 @@ def test_it_is_the_dense_view_that_members_of_the_classifier_learn_from(numbers:
     np.testing.assert_allclose(encoder.transform(frame), view.transform(table), rtol=1e-12)
 
 
-def test_levels_but_the_most_frequent_count_as_rare() -> None:
+def test_levels_but_the_most_frequent_count_as_rare():
     level = np.where(RARE, np.arange(N) % 3 + 1, 0)
     one, other = TableEncoder(COLUMNS), TableEncoder(COLUMNS)
     table = rows()
@@ -101,7 +100,7 @@ def test_levels_but_the_most_frequent_count_as_rare() -> None:
 
 
 @given(st.integers(1, 40), st.integers(0, 400), st.integers(0, 99))
-def test_folds_hold_equal_parts_of_both_classes(n_rare: int, n_others: int, seed: int) -> None:
+def test_folds_hold_equal_parts_of_both_classes(n_rare, n_others, seed):
     is_rare = np.arange(n_rare + n_others) < n_rare
     fold = _drawn_folds(is_rare, seed)
     for part in (fold[is_rare], fold[~is_rare]):
@@ -112,7 +111,7 @@ def test_folds_hold_equal_parts_of_both_classes(n_rare: int, n_others: int, seed
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_rows", [N, 100_000])
-def test_a_large_common_part_of_numbers_and_dates_changes_nothing(n_rows: int) -> None:
+def test_a_large_common_part_of_numbers_and_dates_changes_nothing(n_rows):
     generator = np.random.default_rng(1)
     numbers = generator.normal(size=n_rows).round(6)
     seconds = generator.integers(0, 60, n_rows)
@@ -133,7 +132,7 @@ def test_a_large_common_part_of_numbers_and_dates_changes_nothing(n_rows: int) -
     np.testing.assert_allclose(far[:, number].std(axis=0), 1, atol=1e-4)
 
 
-def test_unseen_values_and_empty_cells(encoder: TableEncoder) -> None:
+def test_unseen_values_and_empty_cells(encoder):
     new = pl.DataFrame(
         {
             "number": [None, 1e30],
@@ -153,7 +152,7 @@ def test_unseen_values_and_empty_cells(encoder: TableEncoder) -> None:
     assert far.outside["number"] > 0
 
 
-def test_a_column_empty_in_training_is_no_trouble() -> None:
+def test_a_column_empty_in_training_is_no_trouble():
     frame = pl.DataFrame({"number": pl.Series([None] * N, dtype=pl.Float64), "few": ["a"] * N})
     encoder = TableEncoder([COLUMNS[0], COLUMNS[2]])
     assert np.isfinite(encoder.fit_transform(frame, RARE)).all()
@@ -161,12 +160,12 @@ def test_a_column_empty_in_training_is_no_trouble() -> None:
     assert np.isfinite(encoder.transform(filled)).all()
 
 
-def test_one_rare_row_can_be_encoded() -> None:
+def test_one_rare_row_can_be_encoded():
     rare = np.arange(N) == 5
     assert np.isfinite(TableEncoder(COLUMNS).fit_transform(rows(), rare)).all()
 
 
-def test_weights_count_as_copies_in_the_scaling() -> None:
+def test_weights_count_as_copies_in_the_scaling():
     frame = pl.DataFrame({"number": GENERATOR.normal(size=N)})
     weight = GENERATOR.integers(1, 4, N)
     copies = np.repeat(np.arange(N), weight)
@@ -177,7 +176,7 @@ def test_weights_count_as_copies_in_the_scaling() -> None:
     np.testing.assert_allclose(weighted.transform(frame), repeated.transform(frame), rtol=1e-6)
 
 
-def test_sparse_rows_get_unit_length_where_sparse() -> None:
+def test_sparse_rows_get_unit_length_where_sparse():
     X = sparse.random(200, 50, 0.05, format="csr", random_state=0)
     encoder = SparseEncoder(zero_based=True)
     lengths = sparse.linalg.norm(encoder.fit_transform(X, RARE[:200]), axis=1)
@@ -188,7 +187,7 @@ def test_sparse_rows_get_unit_length_where_sparse() -> None:
     np.testing.assert_allclose(abs(scaled).max(axis=0).toarray()[0], 1)
 
 
-def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEncoder) -> None:
+def test_model_file_gives_the_same_scores_back(tmp_path, encoder):
     """Also checks that every type of every kind of column is on the list of trusted ones."""
     frame = rows()
     X = encoder.transform(frame)
@@ -203,7 +202,7 @@ def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEnc
     np.testing.assert_array_equal(opened.estimator.score_samples(X), model.score_samples(X))
 
 
-def test_a_model_that_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
+def test_a_model_that_could_not_be_opened_is_not_saved(tmp_path):
     path = tmp_path / "model.rareclass"
     path.write_text("old")
     with pytest.raises(TypeError, match="SimpleNamespace"):

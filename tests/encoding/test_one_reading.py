@@ -7,9 +7,7 @@ through Parquet. All must find one kind and the same values.
 
 import csv
 import datetime as dt
-from collections.abc import Callable, Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +22,6 @@ from hypothesis import strategies as st
 from faults import refused
 from rareclass.encoding.schema import find_schema
 from rareclass.encoding.training_table import (
-    TrainingTable,
     read_as_trained,
     read_training_table,
     stream_training_table,
@@ -60,12 +57,12 @@ class Meant(NamedTuple):
     values: list[Any] | None
 
 
-def repeated(cells: Sequence[Any]) -> list[Any]:
+def repeated(cells):
     return (list(cells) * N)[:N]
 
 
-def seconds(*times: tuple[int, ...]) -> list[float]:
-    return [dt.datetime(*time, tzinfo=UTC).timestamp() for time in times]  # type: ignore[misc]
+def seconds(*times):
+    return [dt.datetime(*time, tzinfo=UTC).timestamp() for time in times]
 
 
 NOON, DAY = (2024, 12, 31, 12), (2024, 12, 31)
@@ -118,7 +115,7 @@ TEXT = {
     "ids": Meant(IDS, "dropped", None),
 }
 UTC_TIMES = [dt.datetime(*NOON, tzinfo=UTC), dt.datetime(*DAY, tzinfo=UTC)]
-TYPED: dict[str, tuple[pa.DataType, Meant]] = {
+TYPED = {
     "nullable whole numbers": (pa.int64(), Meant([1, None, 3], "number", [1.0, None, 3.0])),
     "decimals": (
         pa.decimal128(10, 2),
@@ -145,12 +142,12 @@ TYPED: dict[str, tuple[pa.DataType, Meant]] = {
 }
 
 
-def trained(folder: Path, write: Callable[[Path], Path]) -> TrainingTable:
+def trained(folder, write):
     file = open_table(write(folder))
-    return read_training_table(file, "y")  # type: ignore[arg-type]
+    return read_training_table(file, "y")
 
 
-def by_fit(table: TrainingTable) -> Read:
+def by_fit(table):
     column = table.columns[0]
     if not column.is_used:
         return Read("dropped", None)
@@ -162,7 +159,7 @@ def by_fit(table: TrainingTable) -> Read:
     return Read("number", cells.to_list())
 
 
-def by_stream(path: Path) -> Read:
+def by_stream(path):
     source = open_source(path)
     batch = source.read(10_000)
     source.close()
@@ -175,10 +172,10 @@ def by_stream(path: Path) -> Read:
     return Read(kind, None if kind == "date" else cells.to_list())
 
 
-def by_classifier(cells: Any) -> Read:
+def by_classifier(cells):
     frame = pd.DataFrame({"noise": NOISE})
     if isinstance(cells, pd.Series):
-        X: Any = frame.assign(x=cells)
+        X = frame.assign(x=cells)
     elif isinstance(cells, pl.Series):
         X = pl.DataFrame({"x": cells, "noise": NOISE})
     else:
@@ -196,7 +193,7 @@ def by_classifier(cells: Any) -> Read:
     return Read(column.kind, values)
 
 
-def written_csv(cells: list[str], folder: Path) -> Path:
+def written_csv(cells, folder):
     path = folder / "t.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -205,7 +202,7 @@ def written_csv(cells: list[str], folder: Path) -> Path:
     return path
 
 
-def checked(read: Read, meant: Meant, who: str) -> None:
+def checked(read, meant, who):
     kind = "truth" if (read.kind, meant.kind) == ("number", "truth") else read.kind
     assert kind == meant.kind, who
     if meant.values is not None and read.values is not None:
@@ -215,7 +212,7 @@ def checked(read: Read, meant: Meant, who: str) -> None:
 @pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore:column")
 @pytest.mark.parametrize("name", TEXT)
-def test_text_means_the_same_to_all(tmp_path: Path, name: str) -> None:
+def test_text_means_the_same_to_all(tmp_path, name):
     meant = TEXT[name]
     cells = repeated(meant.cells)
     path = written_csv(cells, tmp_path)
@@ -235,7 +232,7 @@ def test_text_means_the_same_to_all(tmp_path: Path, name: str) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore:column")
 @pytest.mark.parametrize("name", TYPED)
-def test_typed_cells_mean_the_same_to_all(tmp_path: Path, name: str) -> None:
+def test_typed_cells_mean_the_same_to_all(tmp_path, name):
     dtype, meant = TYPED[name]
     cells = repeated(meant.cells)
     if name == "times":
@@ -256,7 +253,7 @@ def test_typed_cells_mean_the_same_to_all(tmp_path: Path, name: str) -> None:
         checked(by_classifier(pd.Series(cells, dtype=object)), meant, "pandas objects")
 
 
-def test_whole_numbers_that_a_float_cannot_hold_are_words(tmp_path: Path) -> None:
+def test_whole_numbers_that_a_float_cannot_hold_are_words(tmp_path):
     path, most = tmp_path / "t.parquet", 2**53
     cells = {
         "long": [most + 1 + k % 3 for k in range(N)],
@@ -272,7 +269,7 @@ def test_whole_numbers_that_a_float_cannot_hold_are_words(tmp_path: Path) -> Non
 
 
 @pytest.mark.filterwarnings("ignore:column")
-def test_cells_that_may_mean_two_things_are_refused_with_their_row(tmp_path: Path) -> None:
+def test_cells_that_may_mean_two_things_are_refused_with_their_row(tmp_path):
     """Rows of a file are counted from 1, those of a frame from 0; a stream takes numbers."""
     stray = [*map(str, range(N))]
     stray[7] = "12o"
@@ -302,15 +299,13 @@ WRITTEN = st.one_of(
 @example(odd=["V53", "E87"], n_numbers=60, is_first=False)
 @example(odd=["true", "False"], n_numbers=0, is_first=True)
 @pytest.mark.filterwarnings("ignore:column")
-def test_a_file_and_a_frame_are_read_alike(
-    tmp_path_factory: pytest.TempPathFactory, odd: list[str], n_numbers: int, is_first: bool
-) -> None:
+def test_a_file_and_a_frame_are_read_alike(tmp_path_factory, odd, n_numbers, is_first):
     """The same kind and values, or the same refusal, whatever stands among how many numbers."""
     numbers = [str(k) for k in range(n_numbers)]
     cells = (odd + numbers if is_first else numbers + odd) * 2
     cells = (cells * (N // len(cells) + 1))[:N]
     path = tmp_path_factory.mktemp("one")
-    found: list[tuple[Any, ...]] = []
+    found = []
     for first_row, read in (
         (1, lambda: by_fit(trained(path, lambda _: written_csv(cells, path)))),
         (0, lambda: by_classifier(pl.Series(cells))),
@@ -337,9 +332,7 @@ def test_a_file_and_a_frame_are_read_alike(
         (["2024-01-01 10:00", "2024-01-02 11:00"], ["2024-01-03T12:00:00"], None),
     ],
 )
-def test_a_value_in_another_spelling_is_the_value_of_training(
-    tmp_path: Path, training: list[Any], new: list[Any], same: list[Any] | None
-) -> None:
+def test_a_value_in_another_spelling_is_the_value_of_training(tmp_path, training, new, same):
     cells = repeated(training)
     table = trained(tmp_path, lambda _: written_csv(cells, tmp_path))
     batch = pl.DataFrame({"x": new, "noise": [0.0] * len(new)})
@@ -355,7 +348,7 @@ def test_a_value_in_another_spelling_is_the_value_of_training(
     assert typed.tolist() == same
 
 
-def test_a_clock_of_training_is_kept_to(tmp_path: Path) -> None:
+def test_a_clock_of_training_is_kept_to(tmp_path):
     """The hour is that of the zone of training; times with a zone are none of a local clock."""
     local = [dt.datetime(2024, 3, 30, 8) + dt.timedelta(hours=k) for k in range(N)]
     zoned = pl.Series("x", local).dt.replace_time_zone("Europe/Berlin", non_existent="null")
@@ -387,7 +380,7 @@ CELLS = st.one_of(
 
 @given(st.lists(CELLS, max_size=12))
 @example(["\x1f1", "1\x1f", "\u2028NA", "K", "\u017f", "0.0", "-0.00", ".0", "1e400", "1.", "NAN"])
-def test_a_column_and_a_cell_are_read_by_the_same_rules(cells: list[str]) -> None:
+def test_a_column_and_a_cell_are_read_by_the_same_rules(cells):
     text = pl.Series(cells, dtype=pl.String)
     plain = without_empty_marks(text)
     assert plain.is_null().to_list() == [is_empty(cell) for cell in cells]
@@ -425,7 +418,7 @@ EMPTY_CELLS = [
     ],
     ids=str,
 )
-def test_a_column_without_a_value_is_empty_whatever_its_type(reading: CellReading) -> None:
+def test_a_column_without_a_value_is_empty_whatever_its_type(reading):
     """A file, a request or a data frame of a few rows need not know the type of such a column."""
     types = set()
     for cells in EMPTY_CELLS:
@@ -436,7 +429,7 @@ def test_a_column_without_a_value_is_empty_whatever_its_type(reading: CellReadin
 
 
 @pytest.mark.filterwarnings("ignore:column")
-def test_types_that_only_pandas_has_are_their_text() -> None:
+def test_types_that_only_pandas_has_are_their_text():
     y = [k % 10 == 0 for k in range(N)]
     numbers = pd.Series(np.arange(N) % 9)
     given = {
@@ -455,7 +448,7 @@ def test_types_that_only_pandas_has_are_their_text() -> None:
         np.testing.assert_array_equal(*both)
 
 
-def test_lists_in_a_dictionary_are_refused_as_lists_are() -> None:
+def test_lists_in_a_dictionary_are_refused_as_lists_are():
     places = pa.array(np.arange(N) % 2, pa.int8())
     structs = pa.DictionaryArray.from_arrays(places, pa.array([{"b": 1}, {"b": 2}]))
     with refused(ErrorKind.CELL, column="a", says="Struct"):
@@ -463,7 +456,7 @@ def test_lists_in_a_dictionary_are_refused_as_lists_are() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
-def test_empty_cells_are_counted_in_rows_with_a_label(tmp_path: Path, share: float) -> None:
+def test_empty_cells_are_counted_in_rows_with_a_label(tmp_path, share):
     """Rows without a label are not trained on, and their cells are none of the training."""
     random = np.random.default_rng(int(10 * share))
     y = pl.Series("y", [k % 10 == 0 for k in range(N)]).cast(pl.String)

@@ -1,8 +1,6 @@
 """What columns of a stream are taken for, and which rows are turned away and why."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,7 +16,7 @@ from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of
 from rareclass.tables.reading import text_of_values
 
 
-def batch(**columns: Any) -> Batch:
+def batch(**columns):
     """Return a batch of these cells, its first row in line 2."""
     cells = {
         name: pl.Series(values) if isinstance(values, np.ndarray) else text_of_values(values)
@@ -28,7 +26,7 @@ def batch(**columns: Any) -> Batch:
     return Batch(pl.DataFrame(cells), np.arange(2, n + 2), "pay.csv", [], n, {"offset": 9})
 
 
-def reasons(schema: Schema, rows: Batch) -> dict[int, str]:
+def reasons(schema, rows):
     """Return the reason of each rejected line."""
     return {row.line: row.reason for row in schema.check(rows)[1]}
 
@@ -53,14 +51,14 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_kind_of_a_column(name: str) -> None:
+def test_the_kind_of_a_column(name):
     cells, kind = KINDS[name]
     schema = find_schema(batch(**{name: cells, "beside": [1, 2, 3], "y": [0, 1, 0]}), "y")
     assert schema.kinds == {name: kind, "beside": "number"}
     assert (name in schema.features) is (kind != "time")
 
 
-def test_target_id_and_dropped_columns_are_left_out_and_categories_can_be_forced() -> None:
+def test_target_id_and_dropped_columns_are_left_out_and_categories_can_be_forced():
     rows = batch(n=["7", "8"], code=["1", "2"], junk=["a", "b"], row=[71, "r2"], y=["0", "1"])
     schema = find_schema(rows, "y", id_column="row", drop=["junk"], category=["code"])
     assert schema.features == {"n": "number", "code": "category"}
@@ -76,7 +74,7 @@ def test_target_id_and_dropped_columns_are_left_out_and_categories_can_be_forced
     assert good.frame["junk"].to_list() == ["a", "b"]  # as it came
 
 
-def test_notes_tell_what_may_have_gone_wrong() -> None:
+def test_notes_tell_what_may_have_gone_wrong():
     n = 30
     rows = batch(
         a=[str(k) for k in range(n - 2)] + ["abc", "def"],
@@ -93,7 +91,7 @@ def test_notes_tell_what_may_have_gone_wrong() -> None:
     assert "--drop ident" in notes[3]
 
 
-def kinds_of(n: int, keep: Sequence[str] = (), **columns: Any) -> Mapping[str, Any]:
+def kinds_of(n, keep=(), **columns):
     """Kinds of columns beside one that is learned from."""
     rows = batch(**columns, beside=[k % 7 for k in range(n)], y=["0", *["1"] * (n - 1)])
     return find_schema(rows, "y", keep=keep).kinds
@@ -102,7 +100,7 @@ def kinds_of(n: int, keep: Sequence[str] = (), **columns: Any) -> Mapping[str, A
 @given(
     st.integers(ID_LEAST_ROWS, 60), st.integers(-1000, 2000), st.sampled_from([-3, -1, 1, 2, 60])
 )
-def test_running_numbers_are_not_learned_from(n: int, start: int, step: int) -> None:
+def test_running_numbers_are_not_learned_from(n, start, step):
     """As in a file; so few of them in another order are numbers like others."""
     running = [start + step * k for k in range(n)]
     mixed = running[1::2] + running[::2]
@@ -115,7 +113,7 @@ def test_running_numbers_are_not_learned_from(n: int, start: int, step: int) -> 
 
 
 @given(st.integers(100, 150), st.data())
-def test_a_clock_is_not_learned_from(n: int, data: st.DataObject) -> None:
+def test_a_clock_is_not_learned_from(n, data):
     """Numbers that never fall, many of them different, whole or not; one empty cell is enough."""
     steps = data.draw(st.lists(st.sampled_from([0.0, 0.25, 1.0, 30.0]), min_size=n, max_size=n))
     clock = np.cumsum([1.5, *steps[1:]]).tolist()
@@ -129,25 +127,25 @@ def test_a_clock_is_not_learned_from(n: int, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(("n", "kind"), [(999, "number"), (1000, "id")])
-def test_a_number_named_like_an_identifier_must_differ_in_many_rows(n: int, kind: str) -> None:
+def test_a_number_named_like_an_identifier_must_differ_in_many_rows(n, kind):
     shuffled = [(7 * k) % n * 11 for k in range(n)]
     kinds = kinds_of(n, customer_id=shuffled, amount=shuffled)
     assert (kinds["customer_id"], kinds["amount"]) == (kind, "number")
 
 
 @pytest.mark.parametrize(("n", "kind"), [(999, "category"), (1000, "id")])
-def test_words_that_differ_in_many_rows_are_not_learned_from(n: int, kind: str) -> None:
+def test_words_that_differ_in_many_rows_are_not_learned_from(n, kind):
     words = [f"k{k}" for k in range(n)]
     rows = batch(ident=words, beside=[k % 7 for k in range(n)], y=["0", *["1"] * (n - 1)])
     schema = find_schema(rows, "y")
     assert schema.kinds["ident"] == kind
     assert ("--keep ident" in schema.notes[0]) is (kind == "id")
     for how in ({"keep": ["ident"]}, {"category": ["ident"]}):
-        assert find_schema(rows, "y", **how).kinds["ident"] == "category"  # type: ignore[arg-type]
+        assert find_schema(rows, "y", **how).kinds["ident"] == "category"
 
 
 @pytest.mark.parametrize("n", [ID_LEAST_ROWS - 1, ID_LEAST_ROWS])
-def test_another_word_in_each_row_is_noted_from_so_many_rows_on(n: int) -> None:
+def test_another_word_in_each_row_is_noted_from_so_many_rows_on(n):
     rows = batch(
         ident=[f"k{k}" for k in range(n)],
         twice=[f"k{max(k, 1)}" for k in range(n)],
@@ -161,10 +159,8 @@ def test_another_word_in_each_row_is_noted_from_so_many_rows_on(n: int) -> None:
     ("n_words", "n_values", "kind"),
     [(1, 1000, "number"), (50, 1000, "number"), (51, 1000, "category"), (1, 20, "category")],
 )
-def test_a_few_words_among_many_numbers_are_mistakes(
-    n_words: int, n_values: int, kind: str
-) -> None:
-    cells: list[Any] = [str(row % n_values) for row in range(1000)]
+def test_a_few_words_among_many_numbers_are_mistakes(n_words, n_values, kind):
+    cells = [str(row % n_values) for row in range(1000)]
     cells[500 : 500 + n_words] = ["lots"] * n_words
     rows = batch(a=[*cells, "", "NA"], y=["0", "1"] * 501)
     schema = find_schema(rows, "y")
@@ -177,7 +173,7 @@ def test_a_few_words_among_many_numbers_are_mistakes(
     assert find_schema(rows, "y", category=["a"]).kinds == {"a": "category"}
 
 
-ERRORS: list[tuple[dict[str, Any], str]] = [
+ERRORS = [
     ({"target": "Y"}, "pay.csv has no column 'Y'. Did you mean 'y'"),
     ({"target": "y", "drop": ["amunt"]}, "no column 'amunt'. Did you mean 'amount'?"),
     ({"target": "y", "category": ["q"]}, "no column 'q'"),
@@ -188,19 +184,19 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "message"), ERRORS)
-def test_errors_name_the_column_and_the_remedy(options: dict[str, Any], message: str) -> None:
+def test_errors_name_the_column_and_the_remedy(options, message):
     with pytest.raises(InputError, match=message):
         find_schema(batch(amount=["3", "4"], y=["0", "1"]), **options)
 
 
-def test_no_rows_is_an_error_with_the_first_fault_of_the_reader() -> None:
+def test_no_rows_is_an_error_with_the_first_fault_of_the_reader():
     fault = Rejected("pay.csv", 2, "3 fields where the header has 2", "1,2,3")
     rows = batch(amount=[], y=[])._replace(rejected=[fault])
     with pytest.raises(InputError, match=r"no row could be read .* 3 fields where"):
         find_schema(rows, "y")
 
 
-def test_bad_rows_are_taken_out_with_line_reason_and_text() -> None:
+def test_bad_rows_are_taken_out_with_line_reason_and_text():
     schema = Schema("y", {"amount": "number", "land": "category"})
     rows = batch(
         amount=["1", "abc", "inf", " 2.5 ", "-1e999", "4e38", "x" * 900, "?"],
@@ -226,7 +222,7 @@ def test_bad_rows_are_taken_out_with_line_reason_and_text() -> None:
     assert (good.file, good.n_read, good.position) == (rows.file, rows.n_read, rows.position)
 
 
-def test_unknown_and_missing_columns() -> None:
+def test_unknown_and_missing_columns():
     schema = Schema("y", {"amount": "number", "when": "time"}, dropped=("junk",))
     rows = batch(amount=["1", "2"], x=["", "5"], y=["0", "1"])
     assert reasons(schema, rows) == {3: "unknown column 'x'"}
@@ -234,32 +230,32 @@ def test_unknown_and_missing_columns() -> None:
     assert reasons(schema, rows) == dict.fromkeys((2, 3), "no column 'amount'")
 
 
-def test_a_batch_without_the_target_waits_for_its_labels() -> None:
+def test_a_batch_without_the_target_waits_for_its_labels():
     good, rejected = Schema("y", {"amount": "number"}).check(batch(amount=["1", "2"]))
     assert rejected == []
     assert good.frame["y"].is_nan().all()
 
 
-def test_a_list_is_no_category_and_no_number() -> None:
+def test_a_list_is_no_category_and_no_number():
     cells = pl.DataFrame({"x": [[1], [2]], "y": ["0", "1"]})
     rows = Batch(cells, np.array([2, 3]), "pay.parquet", [], 2, {})
     for kind, name in (("number", "numbers"), ("category", "words")):
         reason = (
             f"Column 'x' holds cells of type List(Int64), where the model was trained on {name}"
         )
-        assert reasons(Schema("y", {"x": kind}), rows) == {2: reason, 3: reason}  # type: ignore[dict-item]
+        assert reasons(Schema("y", {"x": kind}), rows) == {2: reason, 3: reason}
     found = find_schema(rows._replace(frame=cells.with_columns(z=pl.Series([1.5, 2.5]))), "y")
     assert found.kinds == {"x": "unusable", "z": "number"}
     assert found.features == {"z": "number"}
     assert "'x' holds cells of type List(Int64): not learned from" in found.notes[0]
 
 
-def test_cells_of_several_types_are_not_mixed_up() -> None:
+def test_cells_of_several_types_are_not_mixed_up():
     good, _ = Schema("y", {"b": "category"}).check(batch(b=[True, 1, 1.0, "1.0", 0, False, 1.5]))
     assert good.frame["b"].to_list() == ["true", "1", "1", "1", "0", "false", "1.5"]
 
 
-def test_half_a_surrogate_pair_is_text_that_can_be_written() -> None:
+def test_half_a_surrogate_pair_is_text_that_can_be_written():
     schema = Schema("y", {"a": "number", "b": "category"})
     half = json.loads(r'"\ud800"')
     good, rejected = schema.check(batch(a=["1", half, "3"], b=[half, "v", "w"], y=["0", "0", "0"]))
@@ -268,7 +264,7 @@ def test_half_a_surrogate_pair_is_text_that_can_be_written() -> None:
     assert [(row.text + row.reason).encode() != b"" for row in rejected] == [True]
 
 
-WITHOUT_POSITIVE: dict[int | None, list[Any]] = {
+WITHOUT_POSITIVE = {
     1: [1, True, "1", "1.0", " TRUE", "Yes", 1.0, "+1"],
     0: [0, False, "0", "0.0", "false", "NO ", 0.0, "-1"],
     None: ["", None, float("nan"), "NA"],
@@ -276,7 +272,7 @@ WITHOUT_POSITIVE: dict[int | None, list[Any]] = {
 
 
 @pytest.mark.parametrize("label", WITHOUT_POSITIVE)
-def test_labels_that_need_no_name(label: int | None) -> None:
+def test_labels_that_need_no_name(label):
     schema = Schema("y", {"a": "number"})
     for cell in WITHOUT_POSITIVE[label]:
         good, rejected = schema.check(batch(a=[1], y=[cell]))
@@ -285,7 +281,7 @@ def test_labels_that_need_no_name(label: int | None) -> None:
         np.testing.assert_array_equal(good.frame["y"], [expected])
 
 
-def test_other_labels_are_rejected_until_one_is_named() -> None:
+def test_other_labels_are_rejected_until_one_is_named():
     rows = batch(a=[1, 2, 3, 4], y=["1", "2", "0", "fraud"])
     assert reasons(Schema("y", {"a": "number"}), rows) == {
         3: "column 'y': '2' is neither 1, true or yes nor 0, -1, false or no; name the rare label "
@@ -299,13 +295,13 @@ def test_other_labels_are_rejected_until_one_is_named() -> None:
         assert good.frame["y"].to_list() == expected
 
 
-def test_the_rare_label_may_be_spelt_like_an_empty_cell() -> None:
+def test_the_rare_label_may_be_spelt_like_an_empty_cell():
     schema = Schema("y", {"a": "number"}, positive="none")
     good, _ = schema.check(batch(a=[1, 2, 3], y=["none", "", "some"]))
     np.testing.assert_array_equal(good.frame["y"], [1.0, np.nan, 0.0])
 
 
-def test_where_columns_are_not_fixed_one_that_is_not_there_is_empty() -> None:
+def test_where_columns_are_not_fixed_one_that_is_not_there_is_empty():
     schema = Schema("y", {"a": "number", "b": "category"})
     good, rejected = schema.check(batch(y=["0"]), fixed_columns=False)
     assert rejected == []
@@ -324,9 +320,7 @@ CELLS = st.one_of(
 
 
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=12), st.data())
-def test_a_row_is_judged_and_read_by_itself(
-    rows: list[tuple[Any, ...]], data: st.DataObject
-) -> None:
+def test_a_row_is_judged_and_read_by_itself(rows, data):
     """The fast ways, taken where all cells are alike, read as the slow ones do."""
     schema = Schema("y", {"a": "number", "b": "category"}, positive="1")
     whole = batch(**{n: [row[k] for row in rows] for k, n in enumerate("aby")})
@@ -343,9 +337,9 @@ def test_a_row_is_judged_and_read_by_itself(
     assert np.concatenate([part.lines for part, _ in parts]).tolist() == good.lines.tolist()
 
 
-def test_the_state_survives_json() -> None:
+def test_the_state_survives_json():
     kinds = {"b": "number", "a": "category", "when": "time"}
-    schema = Schema("y", kinds, ("x",), "id", ("fraud",), ("note",))  # type: ignore[arg-type]
+    schema = Schema("y", kinds, ("x",), "id", ("fraud",), ("note",))
     again = Schema.from_state(json.loads(json.dumps(schema.to_state(), sort_keys=True)))
     assert again == schema
     assert list(again.features) == ["b", "a"]

@@ -3,8 +3,6 @@
 import io
 import json
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rareclass.encoding.schema import Schema
-from rareclass.encoding.streams import TAILS, Encoded, OnlineEncoder
+from rareclass.encoding.streams import TAILS, OnlineEncoder
 from rareclass.tables.batch import Batch
 
 SCHEMA = Schema("y", {"a": "number", "c": "category", "b": "number", "d": "category"})
@@ -21,7 +19,7 @@ NUMBER = Schema("y", {"a": "number"})
 WORD = Schema("y", {"c": "category"})
 
 
-def batch(**columns: Any) -> Batch:
+def batch(**columns):
     """Return a checked batch: words are text, all else float64."""
     cells = {
         name: pl.Series(values, dtype=pl.String)
@@ -33,7 +31,7 @@ def batch(**columns: Any) -> Batch:
     return Batch(pl.DataFrame(cells), np.arange(n), "a.csv", [], n, {})
 
 
-def through_files(encoder: OnlineEncoder) -> OnlineEncoder:
+def through_files(encoder):
     """Return the encoder after a checkpoint: arrays through npz, the rest through JSON."""
     state = encoder.to_state()
     file = io.BytesIO()
@@ -44,7 +42,7 @@ def through_files(encoder: OnlineEncoder) -> OnlineEncoder:
         return OnlineEncoder.from_state(plain | dict(arrays))
 
 
-def plain_statistics(x: np.ndarray, half_life: float) -> tuple[float, float]:
+def plain_statistics(x, half_life):
     """Return mean and variance by the weights that the recurrences give each row."""
     weights = np.zeros(0)
     for t in range(1, len(x) + 1):
@@ -60,9 +58,7 @@ def plain_statistics(x: np.ndarray, half_life: float) -> tuple[float, float]:
     [("asinh", math.asinh), ("clip", lambda z: min(max(z, -10), 10)), ("linear", lambda z: z)],
 )
 @pytest.mark.parametrize("half_life", [3.0, 20.0, 1e6])
-def test_scaling_is_the_weighted_mean_and_deviation_up_to_the_row(
-    half_life: float, tails: str, drawn_in: Callable[[float], float]
-) -> None:
+def test_scaling_is_the_weighted_mean_and_deviation_up_to_the_row(half_life, tails, drawn_in):
     x = np.random.default_rng(0).normal(50, 3, size=120)
     x[70] = 1e6
     X = OnlineEncoder(NUMBER, half_life=half_life, tails=tails).encode(batch(a=x)).X[:, 0]
@@ -74,14 +70,14 @@ def test_scaling_is_the_weighted_mean_and_deviation_up_to_the_row(
 
 
 @pytest.mark.parametrize(("past", "new"), [(10_000, 100), (72, 72)])
-def test_all_rows_count_alike_until_the_past_halves_in_half_life_rows(past: int, new: int) -> None:
+def test_all_rows_count_alike_until_the_past_halves_in_half_life_rows(past, new):
     encoder = OnlineEncoder(NUMBER, half_life=100)
     encoder.encode(batch(a=np.r_[np.ones(past), np.zeros(new)]))
     assert encoder.to_state()["statistics"][0, 1] == pytest.approx(0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize("unit", [1000.0, 0.01])
-def test_a_change_of_unit_is_followed(unit: float) -> None:
+def test_a_change_of_unit_is_followed(unit):
     rng = np.random.default_rng(0)
     encoder = OnlineEncoder(NUMBER, half_life=200, tails="clip")
     encoder.encode(batch(a=rng.normal(5, 1, size=5000)))
@@ -92,19 +88,19 @@ def test_a_change_of_unit_is_followed(unit: float) -> None:
 
 
 @pytest.mark.parametrize("value", [0.1, 1.5e9 + 0.1, -3.0e38, 1e-300])
-def test_a_constant_column_is_0(value: float) -> None:
+def test_a_constant_column_is_0(value):
     X = OnlineEncoder(NUMBER, half_life=10).encode(batch(a=np.full(1000, value))).X
     assert not X.any()
 
 
-def test_a_column_that_has_become_constant_goes_to_0() -> None:
+def test_a_column_that_has_become_constant_goes_to_0():
     encoder = OnlineEncoder(NUMBER, half_life=1000)
     encoder.encode(batch(a=1.5e9 + np.random.default_rng(0).normal(size=2000)))
     X = encoder.encode(batch(a=np.full(200_000, 1.5e9 + 0.3))).X
     assert np.abs(X[-1000:]).max() < 1e-6
 
 
-def test_an_empty_cell_is_0_beside_an_indicator_born_there() -> None:
+def test_an_empty_cell_is_0_beside_an_indicator_born_there():
     encoder = OnlineEncoder(NUMBER)
     filled = OnlineEncoder(NUMBER).encode(batch(a=[1, 3, 8])).X[:, 0]
     X, births = encoder.encode(batch(a=[1, np.nan, 3, 8, np.nan]))
@@ -115,7 +111,7 @@ def test_an_empty_cell_is_0_beside_an_indicator_born_there() -> None:
     assert encoder.encode(batch(a=[2.0])).births.tolist() == [0, 0]
 
 
-def test_categories_are_born_in_order_and_the_late_share_one_feature() -> None:
+def test_categories_are_born_in_order_and_the_late_share_one_feature():
     encoder = OnlineEncoder(WORD, max_categories=2)
     X, births = encoder.encode(batch(c=["u", "u", "v", None, "w", "x", "u", "other"]))
     assert encoder.feature_names == ["c=u", "c=v", "c is missing", "c=other"]
@@ -124,13 +120,13 @@ def test_categories_are_born_in_order_and_the_late_share_one_feature() -> None:
     assert X.sum(axis=1).tolist() == [1] * 8
 
 
-def test_a_value_spelt_other_is_not_the_shared_feature() -> None:
+def test_a_value_spelt_other_is_not_the_shared_feature():
     encoder = OnlineEncoder(WORD, max_categories=1)
     assert encoder.encode(batch(c=["other", "w", "other"])).X.tolist() == [[1, 0], [0, 1], [1, 0]]
     assert encoder.feature_names == ["c='other'", "c=other"]
 
 
-def test_within_a_row_features_are_born_in_the_order_of_the_columns() -> None:
+def test_within_a_row_features_are_born_in_the_order_of_the_columns():
     encoder = OnlineEncoder(SCHEMA)
     rows = batch(a=[np.nan, 1], c=["u", "v"], b=[1, np.nan], d=[None, "w"])
     births = encoder.encode(rows).births
@@ -139,7 +135,7 @@ def test_within_a_row_features_are_born_in_the_order_of_the_columns() -> None:
     assert births.tolist() == [0] * 5 + [1] * 3
 
 
-def test_memory_is_bounded() -> None:
+def test_memory_is_bounded():
     encoder = OnlineEncoder(WORD, max_categories=5)
     for k in range(20):
         encoder.encode(batch(c=[f"{k}-{i}" for i in range(50)]))
@@ -147,7 +143,7 @@ def test_memory_is_bounded() -> None:
     assert len(encoder.to_state()["features"]) == 6
 
 
-def test_scoring_changes_nothing() -> None:
+def test_scoring_changes_nothing():
     encoder = OnlineEncoder(SCHEMA, max_categories=1, tails="linear")
     encoder.encode(batch(a=[1, 3], c=["u", "u"], b=[1, np.nan], d=["x", "y"]))
     before = through_files(encoder)
@@ -161,7 +157,7 @@ def test_scoring_changes_nothing() -> None:
     assert X.tolist() == [[2, 1, 0, 0, 0, 0]]  # a: mean 2, deviation 1; b has not varied
 
 
-def test_scoring_before_the_first_row_has_no_features() -> None:
+def test_scoring_before_the_first_row_has_no_features():
     rows = batch(a=[1.0, np.nan], c=["u", None], b=[1.0, 2.0], d=["x", "y"])
     encoder = OnlineEncoder(SCHEMA)
     assert encoder.encode(rows, learn=False).X.shape == (2, 0)
@@ -170,7 +166,7 @@ def test_scoring_before_the_first_row_has_no_features() -> None:
     assert encoder.encode(rows).births.tolist()[0] == 0
 
 
-def same_state(one: OnlineEncoder, other: OnlineEncoder) -> bool:
+def same_state(one, other):
     """Whether both hold the same, to the last bit."""
     a, b = one.to_state(), other.to_state()
     return a.pop("statistics").tobytes() == b.pop("statistics").tobytes() and a == b
@@ -185,7 +181,7 @@ WORDS = st.one_of(st.none(), st.sampled_from(["u", "v", "w", "x", "other", "ü",
 ROWS = st.lists(st.tuples(NUMBERS, WORDS, NUMBERS, WORDS), min_size=1, max_size=25)
 
 
-def rows_of(rows: list[tuple[Any, ...]]) -> Batch:
+def rows_of(rows):
     """Return the rows as a batch."""
     return batch(**{name: [row[k] for row in rows] for k, name in enumerate("acbd")})
 
@@ -197,9 +193,7 @@ def rows_of(rows: list[tuple[Any, ...]]) -> Batch:
     st.sampled_from(sorted(TAILS)),
     st.data(),
 )
-def test_cuts_and_checkpoints_leave_no_trace(
-    rows: list[tuple[Any, ...]], half_life: float, most: int, tails: str, data: st.DataObject
-) -> None:
+def test_cuts_and_checkpoints_leave_no_trace(rows, half_life, most, tails, data):
     whole = OnlineEncoder(SCHEMA, most, half_life, tails)
     expected = whole.encode(rows_of(rows))
     assert (np.diff(expected.births) >= 0).all()
@@ -216,7 +210,7 @@ def test_cuts_and_checkpoints_leave_no_trace(
             encoder = through_files(encoder)
         encoder.encode(rows_of(rows[:stop]), learn=False)  # a look in between
         old = encoder.n_features
-        part: Encoded = encoder.encode(rows_of(rows[start:stop]))
+        part = encoder.encode(rows_of(rows[start:stop]))
         assert part.X.shape == (stop - start, encoder.n_features)
         assert not part.births[:old].any()
         births[old : encoder.n_features] = part.births[old:] + start
@@ -236,12 +230,12 @@ def test_cuts_and_checkpoints_leave_no_trace(
         ({"tails": "fat"}, "tails must be one of asinh, clip, linear, not 'fat'"),
     ],
 )
-def test_parameters_out_of_range(parameters: dict[str, Any], message: str) -> None:
+def test_parameters_out_of_range(parameters, message):
     with pytest.raises(ValueError, match=message):
         OnlineEncoder(NUMBER, **parameters)
 
 
-def test_raw_cells_are_refused_before_anything_changes() -> None:
+def test_raw_cells_are_refused_before_anything_changes():
     encoder = OnlineEncoder(SCHEMA)
     for rows in (batch(a=[1.0], c=["u"], b=[1.0]), batch(a=["1"], c=["u"], b=[1.0], d=["x"])):
         with pytest.raises(ValueError, match="has not been parsed"):

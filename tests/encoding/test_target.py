@@ -11,13 +11,13 @@ from rareclass.labels.spelling import label_value
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["none", "-", "?", "x"])])
-def test_marks_of_empty_cells_may_be_labels(dtype: pl.DataType) -> None:
+def test_marks_of_empty_cells_may_be_labels(dtype):
     labels = labels_as_text(pl.Series(["none", "-", "?", "x", None], dtype=dtype))
     assert labels.to_list() == ["none", "-", "?", "x", None]
 
 
 @pytest.mark.parametrize("rest", ["none", "NA", "?", "null", "-", "nan", "no", "0"])
-def test_marks_of_emptiness_are_labels_to_a_stream_as_they_are_to_a_fit(rest: str) -> None:
+def test_marks_of_emptiness_are_labels_to_a_stream_as_they_are_to_a_fit(rest):
     """Where the rare label is named, all but nothing at all is a label of the rest."""
     text = pl.Series(["fraud", rest, "", None, " "])
     read = read_rare_or_rest(text, "fraud")
@@ -27,7 +27,7 @@ def test_marks_of_emptiness_are_labels_to_a_stream_as_they_are_to_a_fit(rest: st
     assert read_rare_or_rest(text[1:2], rest).values.tolist() == [1.0]
 
 
-def test_long_whole_numbers_are_different_labels() -> None:
+def test_long_whole_numbers_are_different_labels():
     for largest in (2**53, 10**19, 10**25, 10**400):
         labels = [str(largest + k) for k in range(5)]
         assert (
@@ -39,6 +39,6 @@ def test_long_whole_numbers_are_different_labels() -> None:
 
 
 @pytest.mark.parametrize("cells", [[[1], [2]], [{"a": 1}, None], [b"a", b"b"]])
-def test_lists_and_bytes_are_no_labels(cells: list[object]) -> None:
+def test_lists_and_bytes_are_no_labels(cells):
     with refused(ErrorKind.LABELS, column="y"):
         labels_as_text(pl.Series("y", cells))

@@ -111,7 +111,7 @@ MODELS = [RankRC(lam=0.5), MIBC(C=1.0), RankRCCV(lams=[1.0, 0.5], cv=2), Stochas
 
 
 @pytest.mark.parametrize("model", [*MODELS, make_pipeline(StandardScaler(), RankRC(lam=0.5))])
-def test_the_diagram_is_drawn_before_and_after_fitting(model) -> None:
+def test_the_diagram_is_drawn_before_and_after_fitting(model):
     for shown in (clone(model), clone(model).fit(X, np.where(Y == 1, "fraud & co", "ok"))):
         drawn = shown._repr_mimebundle_()["text/html"]
         assert type(model).__name__ in drawn

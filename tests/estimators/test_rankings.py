@@ -1,7 +1,5 @@
 """The part of an estimator that a model file holds: the same scores, reasons and refusals."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -23,13 +21,13 @@ FITTED = {
 }
 
 
-def ranking_of(model: Any) -> Any:
+def ranking_of(model):
     return LinearRanking(model.coef_) if isinstance(model, MIBC) else KernelRanking.of(model)
 
 
 @pytest.mark.parametrize("rows", [X, X.astype(np.float32), sparse.csr_array(X)])
 @pytest.mark.parametrize("name", FITTED)
-def test_scores_and_reasons_are_those_of_the_estimator(name: str, rows: Any) -> None:
+def test_scores_and_reasons_are_those_of_the_estimator(name, rows):
     model = FITTED[name](rows)
     ranking = ranking_of(model)
     np.testing.assert_array_equal(ranking.score_samples(rows), model.score_samples(rows))
@@ -41,7 +39,7 @@ def test_scores_and_reasons_are_those_of_the_estimator(name: str, rows: Any) -> 
     ranking.check_parts()
 
 
-def test_scales_of_features_are_part_of_a_ranking() -> None:
+def test_scales_of_features_are_part_of_a_ranking():
     model = RankRC(lam=0.1).fit(X, Y)
     model.feature_scales_ = np.array([1.0, 0.0, 2.0, 0.5])
     ranking = KernelRanking.of(model)
@@ -58,7 +56,7 @@ def test_scales_of_features_are_part_of_a_ranking() -> None:
         ("width_", 0.0),
     ],
 )
-def test_parts_that_do_not_belong_together_are_refused(name: str, value: Any) -> None:
+def test_parts_that_do_not_belong_together_are_refused(name, value):
     ranking = KernelRanking.of(FITTED["gaussian"](X))
     vars(ranking)[name] = value
     with pytest.raises(ValueError, match=name):
@@ -66,6 +64,6 @@ def test_parts_that_do_not_belong_together_are_refused(name: str, value: Any) ->
 
 
 @pytest.mark.parametrize("coef", [np.ones((2, 2)), np.ones(3, int)])
-def test_weights_that_are_no_list_of_numbers_are_refused(coef: np.ndarray) -> None:
+def test_weights_that_are_no_list_of_numbers_are_refused(coef):
     with pytest.raises(ValueError, match="coef_"):
         LinearRanking(coef).check_parts()

@@ -1,7 +1,6 @@
 """The same labels are the same classes however they arrive: a list, a column, a file, a command."""
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -29,12 +28,12 @@ as_they_come = settings(suppress_health_check=[HealthCheck.function_scoped_fixtu
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def values(labels) -> list:
+def values(labels):
     """What labels of any type mean, so that 1, "1" and "1.0" are equal."""
     return [label_value(str(label)) for label in labels]
 
 
-def rare_of_list(labels, weight=None) -> set | str:
+def rare_of_list(labels, weight=None):
     try:
         found = read_labels(labels, None, None, len(labels), several=True)
     except ValueError:
@@ -55,12 +54,12 @@ def read_file(path, **options):
         return "refused"
 
 
-def rare_of_file(path) -> set | str:
+def rare_of_file(path):
     target = read_file(path)
     return target if target == "refused" else set(values(target.facts.labels))
 
 
-def written(labels, folder: Path) -> pl.DataFrame:
+def written(labels, folder):
     """Labels beside a feature, in a file of every kind."""
     table = pl.DataFrame({"x": np.arange(len(labels)) % 4, "y": pl.Series(labels)})
     table.write_csv(folder / "t.csv")
@@ -98,7 +97,7 @@ def test_whole_numbers_have_the_rare_class_and_the_levels_of_their_texts(tmp_pat
     assert levels_of_file(tmp_path / "t.csv") == levels
 
 
-def levels_of_list(labels, order=None) -> list | str:
+def levels_of_list(labels, order=None):
     try:
         found = read_levels(labels, levels=order)
     except ValueError:
@@ -106,7 +105,7 @@ def levels_of_list(labels, order=None) -> list | str:
     return values(found.classes)
 
 
-def levels_of_file(path, order=None) -> list | str:
+def levels_of_file(path, order=None):
     target = read_file(path, method=OrdinalMethod(0.01, levels=order))
     return target if target == "refused" else values(target.facts.levels)
 
@@ -122,7 +121,7 @@ def test_the_same_labels_have_the_same_levels(tmp_path, labels, order):
     assert levels_of_file(tmp_path / "t.parquet", order) == levels
 
 
-def findings(caught) -> dict:
+def findings(caught):
     return {found.kind: found.values for each in caught if (found := finding_of(each.message))}
 
 

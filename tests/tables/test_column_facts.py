@@ -17,7 +17,7 @@ WORDS = st.lists(st.none() | st.sampled_from(["a", "b c", "d e f", "", "true"]),
 
 
 @given(NUMBERS | WORDS, st.integers(1, 30))
-def test_batches_and_the_whole_agree(cells: list[object], size: int) -> None:
+def test_batches_and_the_whole_agree(cells, size):
     numbers = not any(isinstance(cell, str) for cell in cells)
     column = pl.Series("x", cells, dtype=pl.Float64 if numbers else pl.String, strict=False)
     gatherer = FactsGatherer("x", column.dtype)
@@ -40,7 +40,7 @@ SHARES = st.lists(st.sampled_from([0, 1, 0.5, None]), min_size=18)
 @example([0, 1], False)
 @example([0, 1, 0.5], False)
 @given(NUMBERS | SHARES, st.booleans())
-def test_few_counts_tell_the_kind_that_all_facts_tell(cells: list[object], whole: bool) -> None:
+def test_few_counts_tell_the_kind_that_all_facts_tell(cells, whole):
     whole = whole and all(cell is None or cell in range(-3, 4) for cell in cells)
     column = pl.Series("x", cells, dtype=pl.Float64, strict=False)
     few, every = facts_for_kind(column, whole), facts_of(column)
@@ -59,9 +59,7 @@ TEXTS = ["1,500", "1,234.5", "2,5", "1.234,5", "soon"]
     st.lists(st.sampled_from(["1.5", "1.500", "3", "", "true", *TEXTS]), max_size=12),
     st.integers(1, 5),
 )
-def test_text_in_batches_is_known_by_its_first_cell_and_its_styles(
-    cells: list[str], size: int
-) -> None:
+def test_text_in_batches_is_known_by_its_first_cell_and_its_styles(cells, size):
     profile = CellProfile()
     for start in range(0, len(cells), size):
         profile.add(pl.Series(cells[start : start + size], dtype=pl.String), start + 1)
@@ -74,7 +72,7 @@ def test_text_in_batches_is_known_by_its_first_cell_and_its_styles(
 
 
 @pytest.mark.parametrize("n_distinct", [3_000, 40_000, 200_000])
-def test_many_distinct_values_are_estimated_well(n_distinct: int) -> None:
+def test_many_distinct_values_are_estimated_well(n_distinct):
     values = np.random.default_rng(0).integers(0, n_distinct, 400_000) * 1.5
     gatherer = FactsGatherer("x", pl.Float64())
     for part in np.array_split(values, 9):
@@ -86,7 +84,7 @@ def test_many_distinct_values_are_estimated_well(n_distinct: int) -> None:
         assert found == exact
 
 
-def test_a_key_is_known_for_one() -> None:
+def test_a_key_is_known_for_one():
     gatherer = FactsGatherer("x", pl.Float64())
     for start in range(0, 300_000, 50_000):
         gatherer.add(pl.Series("x", np.arange(start, start + 50_000) * 2.0))

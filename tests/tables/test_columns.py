@@ -2,9 +2,6 @@
 
 import datetime as dt
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,17 +14,16 @@ from rareclass.encoding.training_table import read_as_trained, read_training_tab
 from rareclass.errors import ErrorKind
 from rareclass.rows import from_csv
 from rareclass.tables.cells import LARGEST_NUMBER, word_of, written_numbers
-from rareclass.tables.columns import Column
 from rareclass.tables.dates import read_written
 from rareclass.tables.reading import read_dates, read_numbers, read_strings, text_of_values
-from rareclass.tables.table_file import TableFile, open_table
+from rareclass.tables.table_file import open_table
 from rareclass.tables.text_columns import CellProfile
 
 N = 200
 GENERATOR = np.random.default_rng(0)
 
 
-def understood(folder: Path, cells: object, name: str = "x", suffix: str = ".csv") -> Column:
+def understood(folder, cells, name="x", suffix=".csv"):
     """Return what a column is taken for in a file with a plain number and a target beside it."""
     table = pl.DataFrame({name: cells}, strict=False).with_columns(
         beside=pl.Series(GENERATOR.normal(size=N)), y=pl.int_range(N) % 10 == 0
@@ -36,7 +32,7 @@ def understood(folder: Path, cells: object, name: str = "x", suffix: str = ".csv
     table.write_csv(path) if suffix == ".csv" else table.write_parquet(path)
     file = open_table(path)
     assert not hasattr(file, "read")
-    return read_training_table(file, "y").columns[0]  # type: ignore[arg-type]
+    return read_training_table(file, "y").columns[0]
 
 
 WORDS = ["red wide chair with arms", "old lamp for the desk", "a box of nails and screws"]
@@ -55,7 +51,7 @@ KINDS = {
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_in_both_formats(tmp_path: Path, kind: str, suffix: str) -> None:
+def test_every_kind_in_both_formats(tmp_path, kind, suffix):
     column = understood(tmp_path, KINDS[kind], suffix=suffix)
     assert column.kind == kind
     assert column.treatment
@@ -77,12 +73,12 @@ def test_every_kind_in_both_formats(tmp_path: Path, kind: str, suffix: str) -> N
 )
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_whole_numbers_are_dropped_only_when_they_number_the_rows(
-    tmp_path: Path, name: str, cells: np.ndarray, kind: str, suffix: str
-) -> None:
+    tmp_path, name, cells, kind, suffix
+):
     assert understood(tmp_path, cells, name, suffix).kind == kind
 
 
-def test_empty_marks_are_empty(tmp_path: Path) -> None:
+def test_empty_marks_are_empty(tmp_path):
     marks = ["?", "NA", "n/a", "", "NaN", " null ", "None"]
     cells = [marks[k % 7] if k % 3 == 0 else f"{k}.5" for k in range(N)]
     column = understood(tmp_path, cells)
@@ -92,7 +88,7 @@ def test_empty_marks_are_empty(tmp_path: Path) -> None:
     assert (column.kind, column.n_missing) == ("constant", N)
 
 
-def test_one_value_and_empty_cells_is_not_constant(tmp_path: Path) -> None:
+def test_one_value_and_empty_cells_is_not_constant(tmp_path):
     assert understood(tmp_path, [1 if k % 2 else None for k in range(N)]).is_used
 
 
@@ -100,7 +96,7 @@ def test_one_value_and_empty_cells_is_not_constant(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "pattern", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%dT%H:%M:%S", "%Y/%m/%d", "%d-%b-%Y"]
 )
-def test_dates_are_read_back(tmp_path: Path, pattern: str) -> None:
+def test_dates_are_read_back(tmp_path, pattern):
     days = [dt.datetime(2020, 1, 1) + dt.timedelta(days=k) for k in range(N)]
     column = understood(tmp_path, [day.strftime(pattern) for day in days])
     assert column.kind == "date"
@@ -120,33 +116,31 @@ def test_dates_are_read_back(tmp_path: Path, pattern: str) -> None:
         ("10:00:61 am", None),
     ],
 )
-def test_clocks_of_twelve_hours_and_leap_seconds(
-    time: str, hour_and_minute: tuple[int, int] | None
-) -> None:
+def test_clocks_of_twelve_hours_and_leap_seconds(time, hour_and_minute):
     (read,) = read_written(pl.Series([f"2024-03-01 {time}"]), "%Y-%m-%d").local
     assert read == (hour_and_minute and dt.datetime(2024, 3, 1, *hour_and_minute))
 
 
 @pytest.mark.parametrize("number", [0.0, -3.0, 2.0**62, -(2.0**63), 2.0**63, 1e300, 0.1])
-def test_a_number_as_a_word_is_written_as_a_column_of_it_is(number: float) -> None:
+def test_a_number_as_a_word_is_written_as_a_column_of_it_is(number):
     whole = number.is_integer() and abs(number) < 2**63
     column = pl.Series([number]).cast(pl.Int64 if whole else pl.Float64).cast(pl.String)
     assert word_of(number) == column[0]
 
 
-def test_codes_with_few_letters_can_be_declared_categories(tmp_path: Path) -> None:
+def test_codes_with_few_letters_can_be_declared_categories(tmp_path):
     cells = [f"{k % 60}" for k in range(N)]
     cells[100] = "V22"
     path = tmp_path / "t.csv"
     pl.DataFrame({"code": cells, "y": [k % 10 == 0 for k in range(N)]}).write_csv(path)
-    file: TableFile = open_table(path)  # type: ignore[assignment]
+    file = open_table(path)
     with refused(ErrorKind.CELL, column="code", row=101, value="V22", says="99.5%"):
         read_training_table(file, "y")
     column = read_training_table(file, "y", categories=["code"]).columns[0]
     assert column.kind == "high-cardinality category"
 
 
-def test_declared_category_of_numbers_reads_alike_from_csv_and_parquet() -> None:
+def test_declared_category_of_numbers_reads_alike_from_csv_and_parquet():
     assert read_strings(pl.Series([1.0, 2.5, None])).to_list() == ["1", "2.5", None]
     assert read_strings(pl.Series(["1", "2.5", " "])).to_list() == ["1", "2.5", None]
 
@@ -156,7 +150,7 @@ def test_declared_category_of_numbers_reads_alike_from_csv_and_parquet() -> None
         st.one_of(st.none(), st.floats(-1e30, 1e30, allow_nan=False)), min_size=1, max_size=30
     )
 )
-def test_numbers_survive_text(values: list[float | None]) -> None:
+def test_numbers_survive_text(values):
     cells = pl.Series("x", ["" if value is None else repr(value) for value in values])
     assert read_numbers(cells, 1).to_list() == values
     profile = CellProfile()
@@ -165,7 +159,7 @@ def test_numbers_survive_text(values: list[float | None]) -> None:
 
 
 @given(position=st.integers(0, 99), first_row=st.integers(1, 10**6))
-def test_errors_name_the_row_of_the_file(position: int, first_row: int) -> None:
+def test_errors_name_the_row_of_the_file(position, first_row):
     cells = ["1"] * 100
     cells[position] = "bad"
     with refused(ErrorKind.CELL, column="x", row=first_row + position, value="bad"):
@@ -177,7 +171,7 @@ def test_errors_name_the_row_of_the_file(position: int, first_row: int) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 2.0 * LARGEST_NUMBER, "abc", "inf", "1e300"])
-def test_a_number_that_is_none_names_its_row(bad: object) -> None:
+def test_a_number_that_is_none_names_its_row(bad):
     good = [str, float][isinstance(bad, float)]
     fine = pl.Series("a", [good(1), None, good(LARGEST_NUMBER)])
     assert read_numbers(fine, 1).to_list() == [1.0, None, LARGEST_NUMBER]
@@ -194,15 +188,13 @@ def test_a_number_that_is_none_names_its_row(bad: object) -> None:
         (read_strings, [["a"]], "List"),
     ],
 )
-def test_wrong_types_are_named(
-    read: Callable[[pl.Series], object], cells: list[object], says: str
-) -> None:
+def test_wrong_types_are_named(read, cells, says):
     with refused(ErrorKind.CELL, column="x", says=says) as caught:
         read(pl.Series("x", cells))
     assert caught.value.row is None
 
 
-def test_lists_are_left_out_and_durations_and_decimals_are_numbers(tmp_path: Path) -> None:
+def test_lists_are_left_out_and_durations_and_decimals_are_numbers(tmp_path):
     table = pl.DataFrame(
         {
             "nested": [[k] for k in range(N)],
@@ -212,13 +204,13 @@ def test_lists_are_left_out_and_durations_and_decimals_are_numbers(tmp_path: Pat
         }
     )
     table.write_parquet(tmp_path / "t.parquet")
-    file: TableFile = open_table(tmp_path / "t.parquet")  # type: ignore[assignment]
+    file = open_table(tmp_path / "t.parquet")
     read = read_training_table(file, "y")
     assert [column.kind for column in read.columns] == ["unusable", "number", "number"]
     assert read.frame["lasted"].to_list()[:3] == [0.0, 1.0, 4.0]
 
 
-def test_only_numbers_with_a_currency_are_money() -> None:
+def test_only_numbers_with_a_currency_are_money():
     cells = pl.Series(["12", "\u20ac 3", "4 kg", "5 %", "6 EUR", "-7", "", "abc", None])
     found = written_numbers(cells, "1,234.5")
     assert found.values.to_list() == [12, 3, 4, 5, 6, -7, None, None, None]
@@ -226,7 +218,7 @@ def test_only_numbers_with_a_currency_are_money() -> None:
 
 
 @pytest.mark.parametrize("row", [1, 4, 5])
-def test_a_decimal_comma_that_is_no_number_is_named_by_its_row(tmp_path: Path, row: int) -> None:
+def test_a_decimal_comma_that_is_no_number_is_named_by_its_row(tmp_path, row):
     path = tmp_path / "t.csv"
     cells = [f"1,{k if k != row else 'x'};2,5;{k % 2}" for k in range(1, 6)]
     path.write_text("\n".join(["a;b;y", *cells]))
@@ -245,7 +237,7 @@ VALUES = st.one_of(
 
 
 @given(st.lists(VALUES, max_size=6))
-def test_each_value_is_written_by_itself(cells: list[Any]) -> None:
+def test_each_value_is_written_by_itself(cells):
     """A stream may be cut anywhere: what stands beside a value does not change its text."""
     alone = [text_of_values([cell])[0] for cell in cells]
     assert text_of_values(cells).to_list() == alone
@@ -255,7 +247,7 @@ def test_each_value_is_written_by_itself(cells: list[Any]) -> None:
             assert float(text) == cell
 
 
-def test_words_beside_numbers_are_named_in_the_order_of_the_table() -> None:
+def test_words_beside_numbers_are_named_in_the_order_of_the_table():
     """The same table gets the same message in every process."""
     for seed in range(20):
         order = np.random.default_rng(seed).permutation(40)

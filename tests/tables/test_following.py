@@ -3,7 +3,6 @@
 import json
 import os
 import threading
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,20 +15,20 @@ from tables.readings import now, read_all, records_of
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch):
     """Followed sources return at once, and look at finished files each time."""
     monkeypatch.setattr(sources, "_LONGEST_WAIT_SECONDS", 0.0)
     monkeypatch.setattr(sources, "_CHECK_SECONDS", 0.0)
     monkeypatch.setattr(sources, "_SETTLED_SECONDS", 0.0)
 
 
-def append(path: Path, text: str) -> None:
+def append(path, text):
     with path.open("a") as file:
         file.write(text)
 
 
 @pytest.mark.usefixtures("impatient")
-def test_following_a_growing_file(tmp_path: Path) -> None:
+def test_following_a_growing_file(tmp_path):
     path = tmp_path / "t.csv"
     path.touch()
     source = open_source(str(path), follow=True)
@@ -61,7 +60,7 @@ def test_following_a_growing_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled(0)
-def test_following_waits_a_second_at_most(tmp_path: Path) -> None:
+def test_following_waits_a_second_at_most(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n")
     source = open_source(str(path), follow=True)
@@ -73,7 +72,7 @@ def test_following_waits_a_second_at_most(tmp_path: Path) -> None:
     timer.join()
 
 
-def test_a_file_that_grows_after_its_last_line_was_taken(tmp_path: Path) -> None:
+def test_a_file_that_grows_after_its_last_line_was_taken(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n3,4")
     position = read_all(open_source(str(path)))[-1].position
@@ -87,7 +86,7 @@ def test_a_file_that_grows_after_its_last_line_was_taken(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_folder_that_grows(tmp_path: Path) -> None:
+def test_a_folder_that_grows(tmp_path):
     source = open_source(str(tmp_path), follow=True)
     assert now(source).n_read == 0
     (tmp_path / "m.csv").write_text("a,b\n1,2\n3,4")
@@ -117,9 +116,7 @@ def test_a_folder_that_grows(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_half_a_line_is_waited_for_while_it_is_fresh(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_a_line_is_waited_for_while_it_is_fresh(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "_SETTLED_SECONDS", 2.0)
     (tmp_path / "1.csv").write_text("a,b\n1,2\n3,")
     source = open_source(str(tmp_path), follow=True)
@@ -135,7 +132,7 @@ def test_half_a_line_is_waited_for_while_it_is_fresh(
 
 
 @pytest.mark.usefixtures("impatient")
-def test_parquet_files_in_a_followed_folder_wait_until_complete(tmp_path: Path) -> None:
+def test_parquet_files_in_a_followed_folder_wait_until_complete(tmp_path):
     table = pa.table({"a": [1.5, None]})
     pq.write_table(table, tmp_path / "whole")
     content = (tmp_path / "whole").read_bytes()
@@ -157,7 +154,7 @@ def test_parquet_files_in_a_followed_folder_wait_until_complete(tmp_path: Path) 
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "cp1252"])
-def test_text_of_other_encodings_may_grow(tmp_path: Path, encoding: str) -> None:
+def test_text_of_other_encodings_may_grow(tmp_path, encoding):
     """Offsets are those of the bytes in the file: a restart goes on at the very letter."""
     path = tmp_path / "1.csv"
     mark = "\ufeff" if "16" in encoding else ""

@@ -4,9 +4,6 @@ import bz2
 import gzip
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,7 +30,7 @@ ROWS = [
 NAMES = ("amount", "näme", "label")
 
 
-def text(separator: str = ",", decimal: str = ".", end: str = "\n") -> str:
+def text(separator=",", decimal=".", end="\n"):
     lines = [separator.join(NAMES)]
     for amount, word, label in ROWS:
         number = repr(amount).replace(".", decimal)
@@ -41,11 +38,11 @@ def text(separator: str = ",", decimal: str = ".", end: str = "\n") -> str:
     return end.join(lines) + end
 
 
-def quoted(words: str) -> str:
+def quoted(words):
     return words.replace('""', '"')
 
 
-FILES: dict[str, Callable[[], bytes]] = {
+FILES = {
     "utf8.csv": lambda: text().encode(),
     "mark.csv": lambda: text().encode("utf-8-sig"),
     "wide.csv": lambda: text().encode("utf-16"),
@@ -65,7 +62,7 @@ FILES: dict[str, Callable[[], bytes]] = {
 }
 
 
-def as_fit_reads(path: Path) -> list[tuple[Any, ...]]:
+def as_fit_reads(path):
     table = open_table(path)
     assert isinstance(table, StoredTable)
     words = pl.concat(table.batches(batch_rows=2))
@@ -74,7 +71,7 @@ def as_fit_reads(path: Path) -> list[tuple[Any, ...]]:
     return list(zip(numbers, *(words[name].fill_null("") for name in NAMES[1:]), strict=True))
 
 
-def as_a_stream_reads(path: Path) -> list[tuple[Any, ...]]:
+def as_a_stream_reads(path):
     """Read a row at a time, opened anew at every position."""
     rows, position = [], None
     while True:
@@ -89,23 +86,22 @@ def as_a_stream_reads(path: Path) -> list[tuple[Any, ...]]:
         rows += [(float(a), b or "", c) for a, b, c in zip(*columns, strict=True)]
 
 
-def expected(n_copies: int = 1) -> list[tuple[Any, ...]]:
+def expected(n_copies=1):
     return [(amount, quoted(word), label) for amount, word, label in ROWS] * n_copies
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_text_is_the_same_rows_to_all_readers(tmp_path: Path, name: str) -> None:
+def test_text_is_the_same_rows_to_all_readers(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(FILES[name]())
     assert as_fit_reads(path) == expected()
     assert as_a_stream_reads(path) == expected()
     rows = from_csv(path, "label", columns=["amount"])
     assert rows.source.take(slice(None))[:, 0].tolist() == [row[0] for row in ROWS]
-    assert rows.y is not None
     assert rows.y.tolist() == [row[2] for row in ROWS]
 
 
-def test_json_lines_are_the_same_rows_to_all_readers(tmp_path: Path) -> None:
+def test_json_lines_are_the_same_rows_to_all_readers(tmp_path):
     lines = [dict(zip(NAMES, row, strict=True)) for row in expected()]
     content = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
     for name, packed in (
@@ -119,11 +115,11 @@ def test_json_lines_are_the_same_rows_to_all_readers(tmp_path: Path) -> None:
         assert as_a_stream_reads(tmp_path / name) == expected()
 
 
-def table() -> pa.Table:
+def table():
     return pa.table(dict(zip(NAMES, map(list, zip(*expected(), strict=True)), strict=True)))
 
 
-def test_parquet_is_the_same_rows_to_all_readers(tmp_path: Path) -> None:
+def test_parquet_is_the_same_rows_to_all_readers(tmp_path):
     pq.write_table(table(), tmp_path / "t.parquet", row_group_size=2)
     assert as_fit_reads(tmp_path / "t.parquet") == expected()
     assert as_a_stream_reads(tmp_path / "t.parquet") == expected()
@@ -132,11 +128,11 @@ def test_parquet_is_the_same_rows_to_all_readers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_a_folder_is_the_same_rows_to_all_readers(tmp_path: Path, kind: str) -> None:
+def test_a_folder_is_the_same_rows_to_all_readers(tmp_path, kind):
     """Parts below it in any dialect; what is hidden, noted or empty is left out."""
     write = {
         "csv": lambda path, k: path.write_bytes(list(FILES.values())[k]()),
-        "jsonl": lambda path, k: pl.from_arrow(table()).write_ndjson(path),  # type: ignore[union-attr]
+        "jsonl": lambda path, k: pl.from_arrow(table()).write_ndjson(path),
         "parquet": lambda path, k: pq.write_table(table(), path),
     }[kind]
     for k, name in enumerate(
@@ -155,27 +151,27 @@ def test_a_folder_is_the_same_rows_to_all_readers(tmp_path: Path, kind: str) -> 
         assert len(read(tmp_path, "label", columns=["amount"])) == 5 * len(ROWS)
 
 
-def test_parts_of_a_folder_have_the_same_columns(tmp_path: Path) -> None:
+def test_parts_of_a_folder_have_the_same_columns(tmp_path):
     (tmp_path / "1.csv").write_text("a,y\n1,0\n")
     (tmp_path / "2.csv").write_text("y;a\n1;2\n")
-    assert pl.concat(open_table(tmp_path).batches())["a"].to_list() == ["1", "2"]  # type: ignore[arg-type]
+    assert pl.concat(open_table(tmp_path).batches())["a"].to_list() == ["1", "2"]
     (tmp_path / "3.csv").write_text("y\n1\n")
     for read in (open_table, lambda path: from_csv(path, "y")):
         with pytest.raises(InputError, match=r"3\.csv lacks the column 'a', which .*1\.csv has"):
-            read(tmp_path)  # type: ignore[operator]
+            read(tmp_path)
 
 
-def test_types_of_parquet_parts_are_the_widest(tmp_path: Path) -> None:
+def test_types_of_parquet_parts_are_the_widest(tmp_path):
     pq.write_table(pa.table({"a": pa.array([1, 2], pa.int32())}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"a": [0.5, None]}), tmp_path / "2.parquet")
-    together = pl.concat(open_table(tmp_path).batches())  # type: ignore[arg-type]
+    together = pl.concat(open_table(tmp_path).batches())
     assert together["a"].to_list() == [1.0, 2.0, 0.5, None]
     pq.write_table(pa.table({"a": [[1]]}), tmp_path / "3.parquet")
     with pytest.raises(InputError, match=r"3\.parquet: column 'a' holds list.*1\.parquet double"):
         open_table(tmp_path)
 
 
-def test_columns_of_one_name_are_told_apart_alike(tmp_path: Path) -> None:
+def test_columns_of_one_name_are_told_apart_alike(tmp_path):
     names = ["a", "b", "a", "a.1", "a"]
     (tmp_path / "t.csv").write_text(",".join(names) + "\n1,2,3,4,5\n")
     arrays = [pa.array([float(k)]) for k in range(1, 6)]
@@ -190,14 +186,14 @@ def test_columns_of_one_name_are_told_apart_alike(tmp_path: Path) -> None:
         assert rows.feature_names == ("a", "b", "a.2", "a.1", "a.3")
         assert rows.source.take(slice(None)).tolist() == [[1, 2, 3, 4, 5]]
         with pytest.warns(TableWarning, match=told):
-            frame = pl.concat(open_table(path).batches())  # type: ignore[arg-type]
+            frame = pl.concat(open_table(path).batches())
         with pytest.warns(TableWarning, match=told):
             (batch,) = read_all(open_source(str(path)))
         for name in rows.feature_names:
             assert float(frame[name][0]) == float(batch.frame[name][0])
 
 
-def test_a_few_damaged_bytes_do_not_make_another_encoding() -> None:
+def test_a_few_damaged_bytes_do_not_make_another_encoding():
     assert encoding_of("näme,é\n".encode() + b"\xe4") == "utf-8"
     assert encoding_of(b"n\xe4me,\xe9\n") == "cp1252"
     assert encoding_of(b"n\x81me\n") == "utf-8"  # no letter of cp1252
@@ -214,21 +210,19 @@ def test_a_few_damaged_bytes_do_not_make_another_encoding() -> None:
         'a,b\n1,"x\ry"\n2,z\n',
     ],
 )
-def test_blocks_end_where_rows_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, block: int
-) -> None:
+def test_blocks_end_where_rows_end(tmp_path, monkeypatch, content, block):
     path = tmp_path / "t.csv"
     path.write_bytes(content.encode())
-    whole = pl.concat(open_table(path).batches())  # type: ignore[arg-type]
+    whole = pl.concat(open_table(path).batches())
     monkeypatch.setattr("rareclass.tables.csv_file._BLOCK_BYTES", block)
-    assert pl.concat(open_table(path).batches()).rows() == whole.rows()  # type: ignore[arg-type]
+    assert pl.concat(open_table(path).batches()).rows() == whole.rows()
     path.write_bytes(f"{content}7,8,9".encode())
     line = len(re.findall("\r\n|\r|\n", content)) + 1
     with pytest.raises(InputError, match=rf"at row {len(whole) + 1} \(line {line}\): 7,8,9"):
-        list(open_table(path).batches())  # type: ignore[arg-type]
+        list(open_table(path).batches())
 
 
-def test_the_fast_cut_is_the_slow_one() -> None:
+def test_the_fast_cut_is_the_slow_one():
     rng = np.random.default_rng(0)
     for _ in range(3000):
         letters = rng.choice(list('aa,"\n'), size=rng.integers(1, 14))
@@ -238,7 +232,7 @@ def test_the_fast_cut_is_the_slow_one() -> None:
 
 @pytest.mark.parametrize("name", ["rows.txt", "rows"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_json_lines_are_known_by_their_content(tmp_path: Path, name: str, encoding: str) -> None:
+def test_json_lines_are_known_by_their_content(tmp_path, name, encoding):
     path = tmp_path / name
     path.write_text('{"a": 1, "y": "ok"}\n{"a": 2, "y": "fraud"}\n', encoding=encoding)
     file = open_table(path)
@@ -250,11 +244,9 @@ def test_json_lines_are_known_by_their_content(tmp_path: Path, name: str, encodi
     assert batch.frame["y"].to_list() == ["ok", "fraud"]
 
 
-def test_a_file_is_read_where_a_read_cannot_say_where(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_read_where_a_read_cannot_say_where(tmp_path, monkeypatch):
     path = tmp_path / "rows.csv"
     path.write_text(text(), encoding="utf-8", newline="")
-    whole = pl.concat(open_table(path).batches())  # type: ignore[arg-type]
+    whole = pl.concat(open_table(path).batches())
     monkeypatch.setattr("rareclass.scratch_file._HAS_PREADV", False)
-    assert pl.concat(open_table(path).batches()).equals(whole)  # type: ignore[arg-type]
+    assert pl.concat(open_table(path).batches()).equals(whole)

@@ -7,9 +7,7 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -21,25 +19,20 @@ from polars.testing import assert_frame_equal
 
 from rareclass.errors import InputError
 from rareclass.tables import text_source
-from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import PipeBytes
 from rareclass.tables.csv_file import CsvSource
 from rareclass.tables.reading import text_of_values
 from rareclass.tables.sources import (
-    FileSource,
     FolderSource,
     Reading,
-    Source,
     open_file,
     open_source,
 )
 from rareclass.tables.table_file import open_table
-from tables.readings import Records, now, read_all, records_of
+from tables.readings import now, read_all, records_of
 
 
-def read_interrupted(
-    reopen: Callable[[Any], FileSource | FolderSource | Source], sizes: list[int], stops: list[bool]
-) -> list[Batch]:
+def read_interrupted(reopen, sizes, stops):
     """Read with batches of changing sizes, opening again where `stops` says so."""
     source, batches, k = reopen(None), [], 0
     while True:
@@ -55,7 +48,7 @@ def read_interrupted(
 
 
 @pytest.fixture(autouse=True)
-def blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def blocks_of_any_size(monkeypatch):
     """Tests may set how many bytes are read at a time."""
     monkeypatch.setattr(text_source, "BLOCK_BYTES", text_source.BLOCK_BYTES)
 
@@ -82,7 +75,7 @@ csv_records = st.one_of(
 )
 
 
-def csv_text(records: list[Any], end: str, mark: bytes, ends: bool) -> tuple[bytes, Records]:
+def csv_text(records, end, mark, ends):
     """Return a file, and what is in it by what it was made from."""
     # Letters that only UTF-8 has: bytes that are not are faults, and no other encoding.
     text, line = f"a,b,c€€€€€€€€€€€€{end}", 2
@@ -103,7 +96,7 @@ def csv_text(records: list[Any], end: str, mark: bytes, ends: bool) -> tuple[byt
     content = text.encode("utf-8", "surrogateescape")
     if not ends:
         content = content[: -len(end)]
-    return mark + content, (good, bad)  # type: ignore[return-value]
+    return mark + content, (good, bad)
 
 
 @given(
@@ -113,14 +106,7 @@ def csv_text(records: list[Any], end: str, mark: bytes, ends: bool) -> tuple[byt
     ends=st.booleans(),
     how=ways,
 )
-def test_csv_is_the_same_in_any_way_of_reading(
-    tmp_path_factory: pytest.TempPathFactory,
-    records: list[Any],
-    end: str,
-    mark: bytes,
-    ends: bool,
-    how: tuple[list[int], list[bool], int],
-) -> None:
+def test_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, records, end, mark, ends, how):
     content, (good, bad) = csv_text(records, end, mark, ends)
     path = tmp_path_factory.mktemp("s") / "t.csv"
     path.write_bytes(content)
@@ -162,17 +148,12 @@ def test_csv_is_the_same_in_any_way_of_reading(
     ends=st.booleans(),
     how=ways,
 )
-def test_broken_csv_is_the_same_in_any_way_of_reading(
-    tmp_path_factory: pytest.TempPathFactory,
-    lines: list[str],
-    ends: bool,
-    how: tuple[list[int], list[bool], int],
-) -> None:
+def test_broken_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, lines, ends, how):
     path = tmp_path_factory.mktemp("s") / "t.csv"
     path.write_text("a,b,c\n" + "\n".join(lines) + "\n" * ends, newline="")
     sizes, stops, block = how
 
-    def reopen(at: Any) -> FileSource:
+    def reopen(at):
         return open_file(path, "t.csv", at, Reading(separator=","))
 
     text_source.BLOCK_BYTES = 1 << 20
@@ -194,12 +175,7 @@ json_records = st.one_of(
 
 
 @given(records=st.lists(json_records, max_size=12), ends=st.booleans(), how=ways)
-def test_json_lines_are_the_same_in_any_way_of_reading(
-    tmp_path_factory: pytest.TempPathFactory,
-    records: list[Any],
-    ends: bool,
-    how: tuple[list[int], list[bool], int],
-) -> None:
+def test_json_lines_are_the_same_in_any_way_of_reading(tmp_path_factory, records, ends, how):
     lines = [row if isinstance(row, str) else json.dumps(row) for row in records]
     path = tmp_path_factory.mktemp("s") / "t.jsonl"
     path.write_text("\n".join(lines) + "\n" * ends)
@@ -222,12 +198,7 @@ def test_json_lines_are_the_same_in_any_way_of_reading(
 
 
 @given(n_rows=st.integers(0, 40), group=st.integers(1, 15), how=ways)
-def test_parquet_is_the_same_in_any_way_of_reading(
-    tmp_path_factory: pytest.TempPathFactory,
-    n_rows: int,
-    group: int,
-    how: tuple[list[int], list[bool], int],
-) -> None:
+def test_parquet_is_the_same_in_any_way_of_reading(tmp_path_factory, n_rows, group, how):
     path = tmp_path_factory.mktemp("s") / "t.parquet"
     words = [f"w{k}" for k in range(n_rows)]
     pq.write_table(pa.table({"k": range(n_rows), "w": words}), path, row_group_size=group)
@@ -241,12 +212,7 @@ def test_parquet_is_the_same_in_any_way_of_reading(
 
 
 @given(how=ways, n_rows=st.lists(st.integers(0, 6), min_size=1, max_size=5), csv=st.booleans())
-def test_folder_is_the_same_in_any_way_of_reading(
-    tmp_path_factory: pytest.TempPathFactory,
-    how: tuple[list[int], list[bool], int],
-    n_rows: list[int],
-    csv: bool,
-) -> None:
+def test_folder_is_the_same_in_any_way_of_reading(tmp_path_factory, how, n_rows, csv):
     folder = tmp_path_factory.mktemp("s")
     expected = []
     for k, n in enumerate(n_rows):
@@ -279,14 +245,14 @@ class Nothing:
 
     columns = None
 
-    def read(self, max_records: int) -> None:
+    def read(self, max_records):
         return None
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
-def open_folder(folder: Path, at: Any, reading: Reading) -> Any:
+def open_folder(folder, at, reading):
     if all(path.stat().st_size == 0 for path in folder.rglob("*.*")):
         return Nothing()
     return FolderSource(folder, at, reading)
@@ -297,13 +263,11 @@ def open_folder(folder: Path, at: Any, reading: Reading) -> Any:
     how=ways,
     pack=st.sampled_from([bytes, gzip.compress, bz2.compress]),
 )
-def test_standard_input_is_sent_again_from_its_beginning(
-    records: list[Any], how: tuple[list[int], list[bool], int], pack: Callable[[bytes], bytes]
-) -> None:
+def test_standard_input_is_sent_again_from_its_beginning(records, how, pack):
     content, (good, bad) = csv_text(records, "\n", b"", True)
     sizes, stops, text_source.BLOCK_BYTES = how
 
-    def reopen(at: Any) -> CsvSource:
+    def reopen(at):
         pipe = PipeBytes(io.BytesIO(pack(content)), growing=False)
         return CsvSource(pipe, "t.csv", at, separator=",")
 
@@ -312,7 +276,7 @@ def test_standard_input_is_sent_again_from_its_beginning(
     assert [row[1] for row in rejected] == [line for line, _ in bad]
 
 
-def test_headers_that_differ_within_a_folder(tmp_path: Path) -> None:
+def test_headers_that_differ_within_a_folder(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,2\n")
     (tmp_path / "2.csv").write_text("b;a\n4;3\n")
     (tmp_path / "3.csv").write_text("a,c\n5,6\n")
@@ -326,7 +290,7 @@ def test_headers_that_differ_within_a_folder(tmp_path: Path) -> None:
     ]
 
 
-def test_columns_of_parquet_that_differ_within_a_folder(tmp_path: Path) -> None:
+def test_columns_of_parquet_that_differ_within_a_folder(tmp_path):
     pq.write_table(pa.table({"a": [7], "b": ["x"]}), tmp_path / "5.parquet")
     pq.write_table(pa.table({"a": [7], "b": ["x"], "z": [None]}), tmp_path / "6.parquet")
     good, bad = records_of(read_all(open_source(str(tmp_path))))
@@ -335,7 +299,7 @@ def test_columns_of_parquet_that_differ_within_a_folder(tmp_path: Path) -> None:
     assert bad == [("6.parquet", 1, "unknown column 'z'", text)]
 
 
-def test_a_folder_is_of_one_format(tmp_path: Path) -> None:
+def test_a_folder_is_of_one_format(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,2\n")
     (batch,) = read_all(open_source(str(tmp_path)))
     (tmp_path / "2.jsonl").write_text('{"a": 1, "b": 2}\n')
@@ -345,8 +309,8 @@ def test_a_folder_is_of_one_format(tmp_path: Path) -> None:
         assert "Move one of them away" in told.value.remedy
 
 
-def test_what_cannot_be_opened(tmp_path: Path) -> None:
-    def fails(name: str, content: bytes | None, match: str) -> None:
+def test_what_cannot_be_opened(tmp_path):
+    def fails(name, content, match):
         if content is not None:
             (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match=match) as caught:
@@ -368,7 +332,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     fails("folder", None, "no table in the folder")
 
 
-def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.tables.text_source.ROW_LIMIT", 100)
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n" + "x" * 200)
@@ -376,7 +340,7 @@ def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         open_source(str(path))
 
 
-def test_stray_quotes_cost_a_line(tmp_path: Path) -> None:
+def test_stray_quotes_cost_a_line(tmp_path):
     path = tmp_path / "t.csv"
     rows = [f"{k},x" for k in range(20_000)]
     rows[5] = '5,"x'
@@ -386,7 +350,7 @@ def test_stray_quotes_cost_a_line(tmp_path: Path) -> None:
     assert bad == [(str(path), 7, "a quote is opened and not closed", '5,"x')]
 
 
-def test_rejected_text_is_cut(tmp_path: Path) -> None:
+def test_rejected_text_is_cut(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "€" * 600 + "\n" + '"x\ny"\n')
     _, bad = records_of(read_all(open_source(str(path))))
@@ -394,7 +358,7 @@ def test_rejected_text_is_cut(tmp_path: Path) -> None:
     assert bad[1][2] == "1 cells where the header has 2 (a quoted cell spans 2 lines)"
 
 
-def test_cells_of_csv_stay_text_but_for_decimal_commas(tmp_path: Path) -> None:
+def test_cells_of_csv_stay_text_but_for_decimal_commas(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a;b\n1,5; x\n2,25;007\n")
     (batch,) = read_all(open_source(str(path)))
@@ -411,7 +375,7 @@ def test_cells_of_csv_stay_text_but_for_decimal_commas(tmp_path: Path) -> None:
     }
 
 
-def test_columns_may_be_fixed(tmp_path: Path) -> None:
+def test_columns_may_be_fixed(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("b,a\n1,2\n")
     (batch,) = read_all(open_source(str(path), columns=["a", "b"]))
@@ -421,9 +385,7 @@ def test_columns_may_be_fixed(tmp_path: Path) -> None:
     assert [row.reason for row in batch.rejected] == ["no column 'c'"]
 
 
-def test_columns_of_json_lines_are_those_of_the_first_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_columns_of_json_lines_are_those_of_the_first_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.tables.jsonl.NAMING_ROWS", 3)
     path = tmp_path / "t.jsonl"
     lines = ["oops", '{"a": {"y": 1, "x": [2]}}', '{"b": 2}', '{"a": 1, "b": 2, "c": 3}']
@@ -446,10 +408,10 @@ def test_columns_of_json_lines_are_those_of_the_first_rows(
     assert [row.line for row in batch.rejected] == [3]
 
 
-def test_cells_of_parquet(tmp_path: Path) -> None:
+def test_cells_of_parquet(tmp_path):
     path = tmp_path / "t.parquet"
     moment = datetime.datetime(2024, 1, 2, 3, 4, 5)
-    cells: dict[str, Any] = {
+    cells = {
         "integer": pa.array([2**53 + 1, None]),
         "decimal": pa.array([None, 1], pa.decimal128(5, 2)),
         "flag": pa.array([True, None]),
@@ -469,7 +431,7 @@ def test_cells_of_parquet(tmp_path: Path) -> None:
     assert batch.frame["integer"].to_list() == [2**53 + 1, None]
 
 
-def test_position_of_another_source(tmp_path: Path) -> None:
+def test_position_of_another_source(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     (tmp_path / "t.jsonl").write_text('{"a": 1}\n')
     pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
@@ -481,7 +443,7 @@ def test_position_of_another_source(tmp_path: Path) -> None:
         open_source(str(tmp_path / "gone.csv"), position)
 
 
-def test_sources_read_at_least_a_record(tmp_path: Path) -> None:
+def test_sources_read_at_least_a_record(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     source = open_source(str(tmp_path / "t.csv"))
     with pytest.raises(ValueError, match="max_records must be at least 1"):

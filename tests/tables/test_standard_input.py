@@ -4,8 +4,6 @@ import gzip
 import io
 import os
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +16,7 @@ from rareclass.tables.sources import open_source
 from tables.readings import read_all
 
 
-def send(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+def send(monkeypatch, content):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
 
 
@@ -26,13 +24,10 @@ def send(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 @pytest.mark.parametrize(
     "content", [b"a;b\n1;x\n2;y\n", b'\xef\xbb\xbf\n {"a": "1", "b": "x"}\n{"a": "2", "b": "y"}\n']
 )
-def test_standard_input_is_csv_or_json(
-    monkeypatch: pytest.MonkeyPatch, content: bytes, pack: Callable[[bytes], bytes]
-) -> None:
+def test_standard_input_is_csv_or_json(monkeypatch, content, pack):
     send(monkeypatch, pack(content))
     source = open_source("-")
     first = source.read(1)
-    assert first is not None
     assert first.frame["a"].to_list() == ["1"]
     send(monkeypatch, pack(content))
     rest = read_all(open_source("-", first.position))
@@ -40,7 +35,7 @@ def test_standard_input_is_csv_or_json(
     assert rest[0].file == "-"
 
 
-def test_standard_input_that_ends_before_the_position(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_that_ends_before_the_position(monkeypatch):
     send(monkeypatch, b"a,b\n1,2\n3,4\n")
     position = read_all(open_source("-"))[-1].position
     send(monkeypatch, b"a,b\n1,2\n")
@@ -51,18 +46,16 @@ def test_standard_input_that_ends_before_the_position(monkeypatch: pytest.Monkey
         open_source("-")
 
 
-def test_standard_input_from_a_pipe_goes_on_at_the_very_byte(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_standard_input_from_a_pipe_goes_on_at_the_very_byte(monkeypatch):
     """Reads of a pipe may bring more than is left up to the position."""
     content = b"a,b\n" + b"".join(b"%d,x\n" % row for row in range(30_000))
     send(monkeypatch, content)
     source = open_source("-")
-    position = [source.read(4_000) for _ in range(6)][-1].position  # type: ignore[union-attr]
+    position = [source.read(4_000) for _ in range(6)][-1].position
     for most in (1_000, 5_000, 8_192, 70_000):
         pipe = io.BytesIO(content)
 
-        def read1(size: int, pipe: io.BytesIO = pipe, most: int = most) -> bytes:
+        def read1(size, pipe=pipe, most=most):
             return pipe.read(min(size, most))
 
         monkeypatch.setattr(
@@ -74,22 +67,19 @@ def test_standard_input_from_a_pipe_goes_on_at_the_very_byte(
         assert not any(batch.rejected for batch in rest)
 
 
-def test_followed_pipe_gives_what_has_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_followed_pipe_gives_what_has_arrived(monkeypatch):
     ours, theirs = os.pipe()
     pipe = os.fdopen(ours, "rb")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=pipe))
     os.write(theirs, b"a,b\n1,2\n3,")
     source = open_source("-", follow=True)
     first = source.read(10)
-    assert first is not None
     assert first.n_read == 1
     os.write(theirs, b"4\n")
     second = source.read(10)
-    assert second is not None
     assert second.frame["b"].to_list() == ["4"]
     monkeypatch.setattr(sources, "_LONGEST_WAIT_SECONDS", 0.0)
     empty = source.read(10)
-    assert empty is not None
     assert (empty.n_read, empty.frame["a"].to_list()) == (0, [])
     os.write(theirs, b"5,6")
     os.close(theirs)
@@ -97,14 +87,14 @@ def test_followed_pipe_gives_what_has_arrived(monkeypatch: pytest.MonkeyPatch) -
     pipe.close()
 
 
-def test_a_named_pipe_is_for_standard_input(tmp_path: Path) -> None:
+def test_a_named_pipe_is_for_standard_input(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(InputError, match=r"pipe\.csv is a pipe or a device") as told:
         open_source(str(tmp_path / "pipe.csv"))
     assert "standard input, as -" in told.value.remedy
 
 
-def test_json_lines_of_a_pipe_keep_their_numbers() -> None:
+def test_json_lines_of_a_pipe_keep_their_numbers():
     pipe = PipeBytes(io.BytesIO(b'\n{"a": 1}\n\n{"a": 2}'), growing=False)
-    batches = read_all(JsonLinesSource(pipe, "-"), 1)  # type: ignore[arg-type]
+    batches = read_all(JsonLinesSource(pipe, "-"), 1)
     assert [batch.lines.tolist() for batch in batches] == [[2], [4]]

@@ -3,7 +3,6 @@
 import gzip
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,22 +17,22 @@ from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import StoredTable, open_table
 
 
-def table_of(path: Path) -> StoredTable:
+def table_of(path):
     table = open_table(path)
     assert isinstance(table, StoredTable)
     return table
 
 
-def numbered(n_rows: int) -> pl.DataFrame:
+def numbered(n_rows):
     return pl.DataFrame({"k": np.arange(n_rows), "word": [f"w,{k}\nx" for k in range(n_rows)]})
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_batches_keep_order_and_cells(tmp_path: Path, suffix: str) -> None:
+def test_batches_keep_order_and_cells(tmp_path, suffix):
     path = tmp_path / f"t{suffix}"
     table = numbered(5000)
     table.write_csv(path) if suffix == ".csv" else table.write_parquet(path, row_group_size=777)
-    file: StoredTable = open_table(path)  # type: ignore[assignment]
+    file = open_table(path)
     batches = list(file.batches(batch_rows=300))
     assert all(batch.height <= 300 for batch in batches)
     together = pl.concat(batches)
@@ -42,7 +41,7 @@ def test_batches_keep_order_and_cells(tmp_path: Path, suffix: str) -> None:
     assert pl.concat(file.batches(["word"])).columns == ["word"]
 
 
-def test_rows_are_estimated_well_enough(tmp_path: Path) -> None:
+def test_rows_are_estimated_well_enough(tmp_path):
     table = pl.DataFrame({"a": np.random.default_rng(0).normal(size=50_000), "b": 1})
     table.write_csv(tmp_path / "t.csv")
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
@@ -52,7 +51,7 @@ def test_rows_are_estimated_well_enough(tmp_path: Path) -> None:
     assert table_of(tmp_path / "t.parquet").estimate_rows() == 50_000
 
 
-def test_a_column_of_parquet_without_a_name_is_refused_where_it_is_read(tmp_path: Path) -> None:
+def test_a_column_of_parquet_without_a_name_is_refused_where_it_is_read(tmp_path):
     pq.write_table(pa.table({"a": [1, 2], "": [3, 4]}), tmp_path / "t.parquet")
     file = open_table(tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"Column 2 of .* has no name"):
@@ -60,7 +59,7 @@ def test_a_column_of_parquet_without_a_name_is_refused_where_it_is_read(tmp_path
     assert next(iter(file.batches(["a"])))["a"].to_list() == [1, 2]
 
 
-def written_with(separator: str) -> str:
+def written_with(separator):
     return "".join(separator.join(row) + "\n" for row in ("abc", "123", "456"))
 
 
@@ -78,9 +77,7 @@ def written_with(separator: str) -> str:
         ),
     ],
 )
-def test_text_is_read_as_it_is_written(
-    tmp_path: Path, text: str, columns: list[str], rows: list[str]
-) -> None:
+def test_text_is_read_as_it_is_written(tmp_path, text, columns, rows):
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
     file = table_of(path)
@@ -88,7 +85,7 @@ def test_text_is_read_as_it_is_written(
     assert [cell for row in pl.concat(file.batches()).rows() for cell in row] == rows
 
 
-def test_unfinished_quotes_are_an_input_error(tmp_path: Path) -> None:
+def test_unfinished_quotes_are_an_input_error(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('"a;b\n' + "1;2\n" * 60_000)
     with pytest.raises(InputError, match="header line"):
@@ -107,15 +104,13 @@ def test_unfinished_quotes_are_an_input_error(tmp_path: Path) -> None:
         (",", ['"1,5"', "2"], ["1,5", "2"]),
     ],
 )
-def test_decimal_commas(
-    tmp_path: Path, separator: str, cells: list[str], expected: list[str]
-) -> None:
+def test_decimal_commas(tmp_path, separator, cells, expected):
     path = tmp_path / "t.csv"
     path.write_text(f"a{separator}b\n" + "".join(f"{cell}{separator}x\n" for cell in cells))
     assert pl.concat(table_of(path).batches())["a"].to_list() == expected
 
 
-def test_the_last_suffix_and_the_content_say_the_format(tmp_path: Path) -> None:
+def test_the_last_suffix_and_the_content_say_the_format(tmp_path):
     for name in ("sales.svm.csv", "sales.parquet.csv", "plain", "log.txt"):
         (tmp_path / name).write_text("day at n\n1 12:30 3\n")
         assert table_of(tmp_path / name).format_name == "CSV"
@@ -130,7 +125,7 @@ def test_the_last_suffix_and_the_content_say_the_format(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_svmlight_counts_features_alike_in_all_batches(tmp_path: Path, first: int) -> None:
+def test_svmlight_counts_features_alike_in_all_batches(tmp_path, first):
     path = tmp_path / "t.svmlight"
     path.write_text("".join(f"{k % 2} {first + k % 5}:{k + 1}\n" for k in range(50)))
     file = SvmlightFile(path)
@@ -144,7 +139,7 @@ def test_svmlight_counts_features_alike_in_all_batches(tmp_path: Path, first: in
 
 
 @pytest.mark.sampled(0)
-def test_reading_a_large_file_takes_little_memory(tmp_path: Path) -> None:
+def test_reading_a_large_file_takes_little_memory(tmp_path):
     path = tmp_path / "large.csv"
     line = ",".join(["0.123456789"] * 20) + "\n"
     with path.open("w") as file:
@@ -168,7 +163,7 @@ def test_reading_a_large_file_takes_little_memory(tmp_path: Path) -> None:
     assert grown < 120 << 10  # in KiB
 
 
-def test_damage_is_named_by_row_group(tmp_path: Path) -> None:
+def test_damage_is_named_by_row_group(tmp_path):
     path = tmp_path / "t.parquet"
     x = np.random.default_rng(0).normal(size=(5000, 3))
     table = pa.table({name: x[:, k] for k, name in enumerate("abc")})
@@ -196,12 +191,10 @@ def test_damage_is_named_by_row_group(tmp_path: Path) -> None:
         list(file.batches())
 
 
-def test_a_disk_far_too_small_is_noticed_at_the_first_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_far_too_small_is_noticed_at_the_first_batch(tmp_path, monkeypatch):
     frame = pl.DataFrame({"x": np.arange(1000.0)})
 
-    def start(expected_rows: int | None) -> None:
+    def start(expected_rows):
         TypedScratch(tmp_path, expected_rows=expected_rows).append(frame)
 
     usage = SimpleNamespace(free=1_000_000)
@@ -214,7 +207,7 @@ def test_a_disk_far_too_small_is_noticed_at_the_first_batch(
 
 
 @pytest.mark.thorough
-def test_huge_row_groups_are_streamed(tmp_path: Path) -> None:
+def test_huge_row_groups_are_streamed(tmp_path):
     x = np.random.default_rng(0).normal(size=5_000_000)
     pq.write_table(pa.table({"x": x}), tmp_path / "t.parquet", row_group_size=len(x))
     code = (
