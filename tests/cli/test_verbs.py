@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import warnings
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,9 @@ import pytest
 from cli.conftest import facts_of, learned
 from command_line import invoke, printed, run, run_with_json, says, scores_of
 from made_tables import purchases
+from rareclass.findings import FindingKind, finding_of
 from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings
+from rareclass.model.evaluate import evaluate_file
 from rareclass.model.model_file import load_model
 
 
@@ -226,3 +229,43 @@ def test_counts_are_whole_numbers(fitted, tmp_path):
     assert '"n_rows": 60,' in json.dumps(facts_of(fitted.model)["held_out"])
     written = invoke("evaluate", fitted.model, fitted.new, "--json", "-").stdout
     says(written, '"n_rows": 240,\n', '"n_rare": 24,\n')
+
+
+TRAINED, SAID = 240, "seems to hold the rows that the model was trained on"
+
+
+def is_noticed(fitted, table, folder):
+    """Say whether measuring on these rows warns of training."""
+    table.write_parquet(folder / "rows.parquet")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluate_file(load_model(fitted.model), folder / "rows.parquet")
+    kinds = [found.kind for each in caught if (found := finding_of(each.message)) is not None]
+    return FindingKind.TRAINING_ROWS in kinds
+
+
+def test_rows_of_training_are_noticed_in_any_order(fitted, tmp_path):
+    table = purchases(TRAINED)
+    assert is_noticed(fitted, table, tmp_path)
+    assert is_noticed(fitted, table.sample(fraction=1.0, shuffle=True, seed=1), tmp_path)
+    assert is_noticed(fitted, table.select(table.columns[::-1]), tmp_path)
+
+
+def test_other_rows_are_not(fitted, tmp_path):
+    """As many of each class, drawn alike; a part of training, and training twice."""
+    table = purchases(TRAINED)
+    for seed in range(1, 9):
+        other = purchases(TRAINED, seed)
+        assert other["fraud"].value_counts(sort=True).equals(table["fraud"].value_counts(sort=True))
+        assert not is_noticed(fitted, other, tmp_path)
+    assert not is_noticed(fitted, table.head(200), tmp_path)
+    assert not is_noticed(fitted, pl.concat([table, table]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words", [("evaluate",), ("threshold", "--min-recall", "0.5"), ("report", "--out", "r.html")]
+)
+def test_every_command_that_measures_says_so(fitted, tmp_path, words, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    purchases(TRAINED).write_csv("train.csv")
+    assert SAID in " ".join(run(words[0], fitted.model, "train.csv", *words[1:]).split())

@@ -1,16 +1,22 @@
-"""Rows in, scores out: the same as of `rareclass score`, in every form of JSON."""
+"""Rows in, scores out, as of `rareclass score`, in every form of JSON; any body is answered."""
 
 import asyncio
+import json
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
 
+from draws import draws
 from made_tables import purchases
 from rareclass.opening import load
 from rareclass.serving.lanes import Lanes
 from rareclass.serving.middleware import Limits
 from rareclass.serving.request_rows import RefusedError
+from rareclass.serving.service import Settings, service_of
 from serving.conftest import ROW
 
 NEW = purchases(60, seed=1).drop("order", "fraud")
@@ -44,8 +50,8 @@ def test_every_form_of_the_same_rows(client):
         {"json": {"columns": {**NEW.to_dict(as_series=False), "order": "left out"}}},
         {"json": [{"order": "left out", **row} for row in NEW.to_dicts()]},
     ]
-    for given in others:
-        answer = client.post("/score", **given)
+    for body in others:
+        answer = client.post("/score", **body)
         assert answer.status_code == 200, answer.text
         assert answer.json() == rows
 
@@ -177,12 +183,51 @@ def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model):
 def test_too_many_rows_are_refused(serve):
     client = serve(rows=3, explained_rows=1)
     assert client.post("/score", json=[ROW] * 3).status_code == 200
-    for given in (
+    for body in (
         {"json": [ROW] * 4},
         {"json": {"columns": {name: [cell] * 4 for name, cell in ROW.items()}}},
     ):
-        answer = client.post("/score", **given)
+        answer = client.post("/score", **body)
         assert answer.status_code == 413
         assert "3 are taken at a time" in faults(answer)[0]["message"]
     assert client.post("/score?reasons=1", json=[ROW]).status_code == 200
     assert client.post("/score?reasons=1", json=[ROW] * 2).status_code == 413
+
+
+CELLS = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**400), 10**400), st.floats(width=64), st.text(),
+    st.lists(st.none(), max_size=2), st.sampled_from(["DE", "74.5", "NA", "?", "1e400", "true"]),
+)  # fmt: skip
+ROWS = st.lists(st.fixed_dictionaries({name: CELLS for name in ROW}), max_size=3)
+JSON = st.recursive(CELLS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+COLUMNS = st.fixed_dictionaries({name: st.lists(CELLS, max_size=3) for name in ROW})
+BODIES = st.one_of(
+    st.binary(),
+    st.one_of(
+        ROWS, JSON, st.builds(lambda rows: {"rows": rows}, ROWS | JSON),
+        st.builds(lambda columns: {"columns": columns}, COLUMNS | JSON),
+    ).map(lambda body: json.dumps(body).encode()),
+)  # fmt: skip
+
+
+def test_any_body_is_answered(model):
+    with TestClient(service_of(model, Settings(look_seconds=0.0), "0")) as client:
+        named = client.get("/openapi.json").json()["paths"]["/score"]["post"]["responses"]
+
+        @draws(40)
+        @given(body=BODIES, reasons=st.sampled_from(["", "?reasons=1", "?reasons=x"]))
+        def answered(body, reasons):
+            answer = client.post("/score" + reasons, content=body)
+            assert str(answer.status_code) in named
+            assert answer.status_code < 500, answer.text
+            told = answer.json()
+            if answer.status_code == 200:
+                assert all(0 <= row["percentile"] <= 100 for row in told["rows"])
+                return
+            assert told["errors"]
+            for fault in told["errors"]:
+                assert set(fault) == {"row", "column", "message", "remedy"}
+                assert fault["row"] is None or fault["row"] >= 1
+                assert fault["column"] is None or fault["column"] in ROW
+
+        answered()
