@@ -1,8 +1,11 @@
-"""A stream that was stopped, killed or damaged goes on as if nothing had happened."""
+"""A stream that was stopped or damaged goes on as if nothing had happened; rows that wait."""
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from draws import quick
 from faults import refused
@@ -12,6 +15,7 @@ from rareclass.stream import reading
 from rareclass.stream.checkpoint import LOCK, checkpoints_in
 from rareclass.stream.log import read_log
 from rareclass.stream.options import parse_parameters
+from rareclass.stream.reading import WaitingRows
 from stream.messy_stream import (
     assert_same,
     newest_rows,
@@ -138,3 +142,51 @@ def test_a_mixture_of_other_members_needs_another_folder(source, tmp_path, monke
         run(options, tmp_path / "run", stop_after=125)
     with refused(ErrorKind.FILE_FORMAT, says="members differ"):
         run(options, tmp_path / "run")
+
+
+@given(
+    steps=st.lists(st.tuples(st.booleans(), st.integers(0, 6)), max_size=60),
+    capacity=st.integers(1, 4),
+)
+def test_holds_what_a_plain_list_holds(steps, capacity):
+    held, plain, dropped = WaitingRows(capacity), [], 0
+    for number, (adds, which) in enumerate(steps):
+        name = f"id-{which}"
+        known = [arrival for waiting, arrival in plain if waiting == name]
+        if not adds:
+            row = held.take(name)
+            assert (row is None) == (not known)
+            assert row is None or [row.arrival] == known
+            plain = [pair for pair in plain if pair[0] != name]
+        elif not known:
+            row = held.hold(name, number)
+            row.vector, row.score = np.full(which, float(number)), number / 2
+            plain.append((name, number))
+            if len(plain) > capacity:
+                plain, dropped = plain[1:], dropped + 1
+        assert len(held) == len(plain)
+        assert all(waiting in held for waiting, _ in plain)
+        assert held.n_dropped == dropped
+    again = WaitingRows.from_state(held.to_state())
+    assert again.n_dropped == dropped
+    for waiting, arrival in plain:
+        row = again.take(waiting)
+        assert (row.arrival, row.score) == (arrival, arrival / 2)
+        np.testing.assert_array_equal(row.vector, np.full(int(waiting[3:]), float(arrival)))
+
+
+def test_the_same_id_twice_is_refused():
+    held = WaitingRows(3)
+    held.hold("a", 1)
+    with pytest.raises(ValueError, match="'a' is held already"):
+        held.hold("a", 2)
+
+
+def test_a_state_keeps_who_is_oldest():
+    held = WaitingRows(2)
+    held.hold("a", 1)
+    held.hold("b", 2)
+    again = WaitingRows.from_state(held.to_state())
+    again.hold("c", 3)
+    assert "a" not in again
+    assert "b" in again

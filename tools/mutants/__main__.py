@@ -60,7 +60,7 @@ BESIDES = {
     "model": (
         "tests/fit",
         "tests/cli/test_score.py",
-        "tests/cli/test_threshold.py",
+        "tests/cli/test_rules.py",
         "tests/to_onnx",
     ),
 }
