@@ -50,7 +50,7 @@ class ThresholdRule:
     constraint : Constraint
         As the class methods make it.
     confidence : float or None, default=0.9
-        Strictly between 0 and 1. None takes held-out rows at their word: no guarantee. Aims
+        Strictly between 0 and 1. None: kept on the held-out rows, no guarantee. Aims
         (`least_cost`, `f_beta`, `as_many_as_rare`) have none either way.
     prevalence : float or None, default=None
         Share of rare rows where the threshold will be used, which precision, alerts and cost

@@ -36,7 +36,7 @@ Settings = TypeVar("Settings")
 class FitsRows:
     """Learning from rows wherever they live; methods that take rows take Dask collections, too.
 
-    Whoever inherits has ``fit``.
+    Subclasses define ``fit``.
     """
 
     @property
@@ -276,7 +276,7 @@ class RankScorer(TwoClassScorer):
     def set_prevalence(
         self, prevalence: float | None = None, majority_sampling_rate: float | None = None
     ) -> Self:
-        """State the base rate that `predict_proba` is to be of: nothing is learned again.
+        """State the base rate of `predict_proba`; nothing is learned again.
 
         Parameters and errors as of `rareclass.decide.at_prevalence`; without any, the base rate of
         the training rows, by weight. Raises `AttributeError` where there are no probabilities.

@@ -163,7 +163,7 @@ def ranks(means: np.ndarray) -> np.ndarray:
 class SearchCV(FitsRows, BaseEstimator):
     """Base class of estimators that choose their parameters by cross-validation.
 
-    Whoever inherits has ``refit``, and leaves ``best_estimator_`` where it is true.
+    Subclasses define ``refit``, and leave ``best_estimator_`` where it is true.
     """
 
     best_estimator_: Any

@@ -140,7 +140,7 @@ class RankRCMethod(KernelMethod):
         return SEARCH_ROWS if is_free and terms.folds >= 2 and terms.n_rows > SEARCH_ROWS else None
 
     def seconds(self, size: TableSize, terms: Terms) -> float:
-        """Likewise; on a part every width and lam on its folds, and a fit on all rows."""
+        """Estimated seconds: every width and lam on the search sample, then one full fit."""
         if self.chosen_on(terms) is None:
             return super().seconds(size, terms)
         landmarks = n_landmarks(size.n_rare)

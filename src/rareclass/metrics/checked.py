@@ -441,14 +441,14 @@ class _Estimate:
         area = (found.area * total + added @ of_area) / (total + added.sum())
         return found._replace(recall=np.array([recall]), area=np.clip(area, 0.0, 1.0))
 
-    def replicates(self, n: int, seed: int = 0) -> tuple[_Bounds, _Bounds]:
+    def replicates(self, n: int) -> tuple[_Bounds, _Bounds]:
         """Draw the corrections from gamma distributions, n times; for sums, and for ratios.
 
         Of the unseen rows those that raise a measure count for its upper limit, and those that
         lower it for its lower limit: rare rows raise sums; above the threshold they raise ratios,
         and below it they lower them.
         """
-        random, varying = np.random.default_rng(seed), self._varying
+        random, varying = np.random.default_rng(0), self._varying
         scale = varying.variance / varying.mean
         is_seen, raises_sums = varying.kind != _UNSEEN, varying.sign > 0.0
         raises_ratios = raises_sums == (np.arange(len(scale)) < self._n_above)
