@@ -1,7 +1,7 @@
 """Kernel ranking machines: `fit`, scores and features."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -34,7 +34,7 @@ from rareclass.ranking.ranking_data import (
 from rareclass.ranking.solve import (
     PENALTIES,
     LearnedMachine,
-    SolverSettings,
+    MachineParameters,
     fit_path,
 )
 from rareclass.ranking.targets import RankingTarget
@@ -103,24 +103,6 @@ class KernelModel(
         return read_features(self, X, reset=False, squares=True)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class MachineParameters:
-    """Parameters that a kernel machine and a search over its lams share; see `RankRC`."""
-
-    loss: Any = "smoothed_hinge"
-    eps: float = 0.5
-    loss_params: dict[str, Any] | None = None
-    penalty: str = "l2"
-    feature_scaling: str | None = None
-    tol: float | str = "auto"
-    max_iter: int = 200
-    memory: int | str = "2GiB"
-    kernel_dtype: str = "auto"
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: bool | str = "auto"
-
-
 class KernelMachine(MachineParameters, KernelModel):
     """`fit` of a kernel ranking machine; subclasses read labels in `_read_target`."""
 
@@ -153,8 +135,7 @@ class KernelMachine(MachineParameters, KernelModel):
         # 1. to 3.
         prepared = self._prepare(X, y, sample_weight)
         # 4. and 5.
-        settings = settings_of(SolverSettings, self)
-        (learned,) = fit_path(prepared, [self.lam], settings, type(self).__name__)
+        (learned,) = fit_path(prepared, [self.lam], self)
         # 6.
         return self._keep(prepared, learned)
 

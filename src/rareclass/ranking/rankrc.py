@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.estimators.estimator import RankScorer, read_features, same_columns, settings_of
+from rareclass.estimators.estimator import RankScorer, read_features, same_columns
 from rareclass.kernels.expansion import block_rows
 from rareclass.kernels.kernels import DistanceKernel, FeatureScaled, Kernel, Matrix
 from rareclass.labels.two_classes import Labels, RowNumbers, plain, read_labels
 from rareclass.ranking.losses import SmoothedHinge, make_loss
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.ranking_data import MOST_AT_ONCE, PreparedRanking
-from rareclass.ranking.solve import LearnedMachine, SolverSettings, fit_path
+from rareclass.ranking.solve import LearnedMachine, fit_path
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import Block, LabelledRows, rows_of
 from rareclass.rows.source import equal_rows, stacked
@@ -390,7 +390,6 @@ def fit_along_lam(
     prepared = first._prepare(X, y, sample_weight, several)
     for model in models[1:]:
         same_columns(model, first)
-    settings = settings_of(SolverSettings, first)
-    machines = fit_path(prepared, lams, settings, type(first).__name__)
+    machines = fit_path(prepared, lams, first)
     for model, learned in zip(models, machines, strict=True):
         model._keep(prepared, learned)

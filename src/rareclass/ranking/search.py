@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.estimators.estimator import read_features, settings_of
+from rareclass.estimators.estimator import read_features
 from rareclass.estimators.search import (
     SCORINGS,
     Fold,
@@ -33,13 +33,14 @@ from rareclass.findings import warn
 from rareclass.machine import blas_threads, track
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.feature_scaling import learn_feature_scales
-from rareclass.ranking.machine import KernelMachine, MachineParameters
+from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
 from rareclass.ranking.solve import (
     PAPER_LAMS,
     PENALTIES,
-    SolverSettings,
+    MachineParameters,
+    accuracy_of,
     fit_path,
     learned_machines,
     solve_paths,
@@ -167,7 +168,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         """The lams with one width."""
         prepared = prepare(replace(rows, width=width), several=True)
         coordinates, is_part = PENALTIES[self.penalty], self.search_rows is not None
-        accuracy = settings_of(SolverSettings, self).accuracy(prepared, is_part)
+        accuracy = accuracy_of(self, prepared, is_part)
         on_all_rows = partial(prepared.problem, 1.0, coordinates=coordinates)
         if self.lams is not None:
             lams = np.ravel(self.lams).astype(float).tolist()
@@ -344,18 +345,17 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         if self.widths is not None:
             chosen["width"] = tried.width
         model = self._model(self._machine, **chosen)
-        settings = settings_of(SolverSettings, model)
         width = tried.width
         of_folds = tried.prepared or prepare(replace(searched, width=width), several=True)
         prepared = of_folds
         if self.search_rows is not None:
             prepared = prepare(replace(all_rows, width=width))
         if tried.whole is None:
-            (learned,) = fit_path(prepared, [model.lam], settings, self._machine.__name__)
+            (learned,) = fit_path(prepared, [model.lam], model)
         else:
             problem = prepared.problem(1.0, coordinates=PENALTIES[self.penalty])
             solution = tried.whole[place]
-            (learned,) = learned_machines(prepared, problem, [model.lam], [solution], settings)
+            (learned,) = learned_machines(prepared, problem, [model.lam], [solution], model)
         paths, parts = iter(tried.solutions), []
         for data, folds in groups:
             of = of_folds if data is searched else prepare(replace(data, width=width), several=True)
@@ -363,7 +363,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
                 coefficients = coefficients_of([next(paths)[place]])
                 parts.append(of.scored(coefficients, tested=fold.tested))
         # Scores of training rows are no guide: a held row is a landmark of its own model.
-        foresees = settings.accuracy(prepared).foresees
+        foresees = accuracy_of(model, prepared).foresees
         score = prepared.scored_part if foresees else prepared.scored
         held_out_rows = aligned(parts, score(coefficients_of([learned.solution])))
         threshold = prepared.target.threshold(held_out_rows, prepared.loss)

@@ -80,28 +80,40 @@ PENALTIES: dict[str, Coordinates] = {"l2": whiten, "l1": unit_norm}
 """Coordinates that a problem with each penalty is solved in."""
 
 
-@dataclass(frozen=True)
-class SolverSettings:
-    """Parameters of the solver, as `RankRC` has them."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class MachineParameters:
+    """Parameters that a kernel machine and a search over its lams share; see `RankRC`."""
 
-    penalty: str
-    tol: float | str
-    max_iter: int
-    verbose: bool | str
+    loss: Any = "smoothed_hinge"
+    eps: float = 0.5
+    loss_params: dict[str, Any] | None = None
+    penalty: str = "l2"
+    feature_scaling: str | None = None
+    tol: float | str = "auto"
+    max_iter: int = 200
+    memory: int | str = "2GiB"
+    kernel_dtype: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool | str = "auto"
 
-    def accuracy(self, prepared: PreparedRanking, is_part: bool = False) -> PathSettings:
-        """Accuracy that `tol` means for a problem on these rows; `is_part`: they only choose."""
-        if not isinstance(self.tol, str):
-            return PathSettings(self.tol, self.max_iter, gap=self.tol)
-        if self.penalty != "l2":
-            # A violation that is small relative to lambda_max may be large relative to lam.
-            return PathSettings(_EXACT_TOL, self.max_iter, gap=_GAP)
-        n_rows = len(prepared.target.labels.majority)
-        tol = _TOL_OF_MANY_ROWS if n_rows > _MANY_ROWS else _EXACT_TOL
-        tol = _TOL_OF_A_PART if is_part else tol
-        cut = _CUT if tol > ROUNDING_TOL else np.inf
-        foresees = n_rows > ROWS_TOLD_BY_A_PART
-        return PathSettings(tol, self.max_iter, cut, foresees, max(tol, _GAP))
+
+def accuracy_of(
+    parameters: MachineParameters, prepared: PreparedRanking, is_part: bool = False
+) -> PathSettings:
+    """Accuracy that `tol` means for a problem on these rows; `is_part`: they only choose."""
+    tol, max_iter = parameters.tol, parameters.max_iter
+    if not isinstance(tol, str):
+        return PathSettings(tol, max_iter, gap=tol)
+    if parameters.penalty != "l2":
+        # A violation that is small relative to lambda_max may be large relative to lam.
+        return PathSettings(_EXACT_TOL, max_iter, gap=_GAP)
+    n_rows = len(prepared.target.labels.majority)
+    auto = _TOL_OF_MANY_ROWS if n_rows > _MANY_ROWS else _EXACT_TOL
+    auto = _TOL_OF_A_PART if is_part else auto
+    cut = _CUT if auto > ROUNDING_TOL else np.inf
+    foresees = n_rows > ROWS_TOLD_BY_A_PART
+    return PathSettings(auto, max_iter, cut, foresees, max(auto, _GAP))
 
 
 def solve_paths(
@@ -202,12 +214,14 @@ class LearnedMachine(NamedTuple):
 
 
 def fit_path(
-    prepared: PreparedRanking, lams: Sequence[float], settings: SolverSettings, name: str
+    prepared: PreparedRanking, lams: Sequence[float], machine: MachineParameters
 ) -> list[LearnedMachine]:
     """Solve for each lam on prepared rows, and warn where a solver stopped short."""
-    accuracy, coordinates = settings.accuracy(prepared), PENALTIES[settings.penalty]
-    title = f"{name}, {len(prepared.target.labels.rare)} {prepared.target.rows_held}"
-    with blas_threads(1), track(title, None, settings.verbose) as advance:
+    accuracy, coordinates = accuracy_of(machine, prepared), PENALTIES[machine.penalty]
+    title = (
+        f"{type(machine).__name__}, {len(prepared.target.labels.rare)} {prepared.target.rows_held}"
+    )
+    with blas_threads(1), track(title, None, machine.verbose) as advance:
 
         def report(_: int, lam: float, step: Step) -> None:
             note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"
@@ -217,9 +231,9 @@ def fit_path(
         problem = replace(problem, keeps_values=len(lams) == 1 and not accuracy.foresees)
         path = accuracy if len(lams) > 1 else accuracy._replace(cut=np.inf)
         (solutions,) = solve_paths(
-            [lambda: problem], lams, path, prepared.at_once, report, settings.penalty
+            [lambda: problem], lams, path, prepared.at_once, report, machine.penalty
         )
-        return learned_machines(prepared, problem, lams, solutions, settings)
+        return learned_machines(prepared, problem, lams, solutions, machine)
 
 
 def learned_machines(
@@ -227,14 +241,14 @@ def learned_machines(
     problem: RankingProblem,
     lams: Sequence[float],
     solutions: Sequence[Solution],
-    settings: SolverSettings,
+    parameters: MachineParameters,
 ) -> list[LearnedMachine]:
     """Machines from the solutions of a problem on all rows, one for each.
 
     Their thresholds are the target's on the training rows, or on the solvers' part of them. As many
     solutions share a pass as have room for their scores in a part of the memory.
     """
-    accuracy, machines, loss = settings.accuracy(prepared), [], prepared.loss
+    accuracy, machines, loss = accuracy_of(parameters, prepared), [], prepared.loss
     is_labelling = isinstance(loss, LabellingLoss)
     tol = accuracy.gap if is_labelling else accuracy.tol
     at_once = len(solutions) if accuracy.foresees else prepared.columns_at_once
@@ -260,7 +274,7 @@ def learned_machines(
             None,
             solution,
         )
-        if settings.penalty == "l1":
+        if parameters.penalty == "l1":
             machine = _without_unused(machine, prepared, lam)
         machines.append(machine)
         if stopped_short(solution, tol):
