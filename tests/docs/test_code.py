@@ -1,7 +1,10 @@
-"""The code in the guides runs: each section from top to bottom, on small tables made here."""
+"""The code in guides and gallery runs: sections from top to bottom, on small tables made here."""
 
+import ast
 import datetime as dt
 import re
+import runpy
+import time
 from pathlib import Path
 
 import numpy as np
@@ -228,3 +231,40 @@ def write_stream():
     table.with_columns(fraud=labels, id=pl.int_range(N_ROWS)).write_csv("stream.csv")
     words = ["stream", "stream.csv", "--target", "fraud", "--checkpoint", "run", "--id", "id"]
     assert CliRunner().invoke(app, words).exit_code == 0
+
+
+EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
+SECONDS = 30  # ten on a machine with nothing else to do
+
+
+def test_there_are_ten_at_least():
+    assert len(EXAMPLES) >= 10
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_it_has_a_story_and_needs_no_files(path):
+    text = path.read_text()
+    title, line, _, *story = ast.get_docstring(ast.parse(text)).split("\n")
+    assert set(line) == {"="}
+    assert len(line) >= len(title)
+    assert len(" ".join(story)) > 100
+    assert "# %%\n# " in text
+    assert not re.search(r"https?:|fetch_|read_csv|read_parquet\(|open\(", text)
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_it_runs_and_draws(path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    from matplotlib import pyplot
+    from matplotlib.figure import Figure
+
+    pyplot.switch_backend("agg")
+    monkeypatch.setattr(pyplot, "show", lambda: None)
+    started = time.perf_counter()
+    names = runpy.run_path(str(path))
+    assert time.perf_counter() - started < SECONDS
+    drawn = [value for value in names.values() if isinstance(value, Figure)]
+    pyplot.close("all")
+    assert drawn

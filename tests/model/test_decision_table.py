@@ -1,4 +1,6 @@
-"""The table of decisions and the quality of probabilities, beside counts and scikit-learn."""
+"""Decisions and probabilities beside counts and scikit-learn; scores of parts on one scale."""
+
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
@@ -7,6 +9,10 @@ from scipy import stats
 from sklearn.metrics import brier_score_loss, log_loss
 
 from draws import draws
+from made_models import made_model
+from rareclass.decide.calibration.calibration import Calibration
+from rareclass.fit.hold_out import pooled
+from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.metrics import interval, recall_at_k
 from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import decision_table, probability_quality
@@ -76,3 +82,32 @@ def test_losses_are_those_of_scikit_learn():
     expected = [loss(rare, each) for loss in (log_loss, brier_score_loss) for each in (p, share)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert (quality.mean, quality.share) == (p.mean(), rare.mean())
+
+
+def test_classes_have_together_the_probability_of_a_rare_row():
+    generator = np.random.default_rng(3)
+    y = (np.arange(40) % 3 == 0).astype(np.int16)
+    content = made_model(None, None, calibration=Calibration.fit(y, generator.normal(size=40) + y))
+    scores = np.array([-1.0, 0.5, 2.0])
+    classes = np.array([[0.1, 0.3], [0.2, 0.2], [0.6, 0.1]])
+    assert isinstance(content.calibration, Calibration)
+    for calibration in (content.calibration, content.calibration.at(prevalence=0.01)):
+        found = replace(content, calibration=calibration).stated_classes(scores, classes)
+        np.testing.assert_allclose(found.sum(axis=1), calibration(scores), rtol=1e-12)
+        np.testing.assert_allclose(found[:, 0] / found[:, 1], classes[:, 0] / classes[:, 1])
+
+
+def test_scores_of_a_part_are_moved_to_where_the_majority_lies():
+    generator = np.random.default_rng(0)
+    truth, weight = generator.normal(size=50), generator.integers(1, 4, 50).astype(float)
+    rows = ScoredRows(np.zeros(50, np.int16), truth, weight, np.arange(50))
+    parts = []
+    for k, (stretch, shift) in enumerate([(2.0, 1.0), (0.1, -7.0)]):
+        chosen = np.arange(50) % 2 == k
+        scores = truth[chosen] * stretch + shift
+        part = ScoredRows(rows.y[chosen], scores, weight[chosen], np.flatnonzero(chosen))
+        own, like = (MajorityScores.of(each, weight[chosen]) for each in (scores, truth[chosen]))
+        parts.append((part, match_majority(own, like)))
+    found = pooled(parts)
+    np.testing.assert_allclose(found.scores, truth, atol=1e-12)
+    assert found.weight.tolist() == weight.tolist()
