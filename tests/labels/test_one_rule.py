@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 from rareclass import RankRC, RareClassifier
+from rareclass.decide import CalibratedRanker
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, TableWarning, finding_of
 from rareclass.fit.kernel_methods import OrdinalMethod
@@ -153,15 +155,25 @@ def test_a_cell_without_a_visible_character_is_no_label(tmp_path):
     assert data.target.facts.label_counts == {"no": 2, "yes": 1}
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_an_estimator_knows_its_labels_in_other_spellings(several):
+QUICK = RareClassifier(members=["mibc"], verbose=False)
+
+
+@pytest.mark.parametrize(
+    ("model", "several"),
+    [
+        (RankRC(pos_label="YES"), False),
+        (CalibratedRanker(LogisticRegression(), cv=2), False),
+        (QUICK, True),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_an_estimator_knows_its_labels_in_other_spellings(model, several):
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat(["no", "Yes", "yes", "no "], [60, 20, 10, 5]))
     X = rng.normal(size=(len(y), 2)) + (np.char.lower(y) == "yes")[:, None]
     if several:
         y = np.append(y, ["maybe"] * 15)
         X = np.append(X, rng.normal(3.0, size=(15, 2)), axis=0)
-    model = RareClassifier(members=["mibc"], verbose=False) if several else RankRC(pos_label="YES")
     model.fit(X, y)
     assert model.classes_.tolist() == ["Yes", *["maybe"] * several, "no"]
     is_rare = ~np.isin(y, ["no", "no "])

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 from rareclass import folds
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warn
+from rareclass.labels.spelling import spelled_as
 from rareclass.labels.two_classes import (
     Labels,
     label_array,
@@ -240,7 +241,8 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         weight = row_weights(sample_weight, n_rows)
         labels = read_labels(y, weight, self.pos_label, n_rows)
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
-        return WrappedRows(X, np.asarray(label_array(y)).reshape(-1), weight, labels)
+        y = spelled_as(label_array(y).reshape(-1), labels.classes)
+        return WrappedRows(X, y, weight, labels)
 
     def _n_folds(self) -> int | None:
         """Number of folds that ``cv`` is; None where it is a splitter or a list of folds."""

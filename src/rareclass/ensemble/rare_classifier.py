@@ -224,7 +224,8 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             Numbers, truth values, strings, dates; cells may be missing. Of a Dask collection of
             more than 500,000 rows, all rare rows and a weighted draw of the others are learned.
         y : array-like of shape (n_rows,)
-            Two labels of any type; or one frequent label and several rare ones.
+            Two labels of any type; or one frequent label and several rare ones. Texts that differ
+            only by case, blanks or invisible characters are one label, and so are "1" and "1.0".
         sample_weight : array-like of shape (n_rows,) or None
             Weights at or above 0: whole numbers count a row so many times, 0 leaves it out. Of
             weights that are not all whole only the ratios count.

@@ -174,5 +174,8 @@ def spelled_as(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     if y.dtype.kind not in "UO":
         return y
     texts = [label for label in classes.tolist() if isinstance(label, str)]
-    found = codes_among({label for label in y.tolist() if isinstance(label, str)}, texts)
-    return np.array([texts[found[v]] if v in found else v for v in y.tolist()], dtype=object)
+    others = {label for label in y.tolist() if isinstance(label, str)} - {*texts}
+    class_of = {label: texts[code] for label, code in codes_among(others, texts).items()}
+    if not class_of:
+        return y
+    return np.array([class_of.get(label, label) for label in y.tolist()], dtype=object)
