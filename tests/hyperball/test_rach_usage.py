@@ -110,7 +110,7 @@ def test_before_fitting(model):
         ({"radius": {9: "share"}}, "^radius=.* names 9, which is not a rare label"),
         ({"kernel": "round"}, "^kernel='round' is not one of .*'gaussian'"),
         ({"kernel": 3}, "^kernel=3 is not one of"),
-        ({"pos_label": 7}, r"^pos_label=7 has no row: the labels are \[0, 1\]"),
+        ({"pos_label": 7}, r"^pos_label=7 is not among the labels \[0, 1\]"),
         ({"random_state": "a"}, "'a' cannot be used to seed"),
     ],
 )

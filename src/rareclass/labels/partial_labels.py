@@ -1,10 +1,12 @@
 """A label column of which most cells may be empty: rare, majority, unlabelled."""
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rareclass.labels.two_classes import (
+    class_position,
     classes_of,
     label_column,
     missing_labels,
@@ -134,22 +136,15 @@ def _empty_cells(y: np.ndarray) -> np.ndarray:
             )
     if y.dtype.kind in "if":
         empty |= y == UNLABELLED
-    elif y.dtype.kind in "US":
-        empty |= (np.char.str_len(y) == 0) | (y == str(UNLABELLED))
-    elif y.dtype == object:
-        empty |= np.array(
-            [
-                (isinstance(v, str) and v in ("", str(UNLABELLED)))
-                or (_is_number(v) and v == UNLABELLED)
-                for v in y
-            ],
-            dtype=bool,
-        )
+    elif y.dtype.kind in "USO":
+        empty |= np.array([_says_unlabelled(label) for label in y.tolist()], dtype=bool)
     return empty
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+def _says_unlabelled(label: Any) -> bool:
+    if isinstance(label, (str, bytes)):
+        return label in ("", str(UNLABELLED), b"")
+    return isinstance(label, Real) and not isinstance(label, bool) and label == UNLABELLED
 
 
 def _rare_labels(
@@ -160,14 +155,11 @@ def _rare_labels(
         wanted = (
             list(pos_label) if isinstance(pos_label, (list, tuple, np.ndarray)) else [pos_label]
         )
-        for label in wanted:
-            found = np.flatnonzero(classes == label)
-            if not len(found) or not counts[found[0]]:
-                raise ValueError(
-                    f"pos_label={label!r} has no row: the labels are "
-                    f"{[plain(known) for known in classes]}. No rare label, no ball."
-                )
-        return tuple(classes[np.isin(classes, wanted)])
+        rare = sorted({class_position(label, classes) for label in wanted})
+        if not counts[rare].all():
+            label = plain(classes[rare][counts[rare] == 0][0])
+            raise ValueError(f"pos_label={label!r} has no row of sample_weight above 0.")
+        return tuple(classes[rare])
     there = np.flatnonzero(counts)
     if len(there) == 1:
         return (classes[there[0]],)
