@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from command_line import QUICK, complaint, invoke, run, run_with_json, says
+from command_line import QUICK, complaint, invoke, run, run_with_json, says, scores_of
 from draws import quick
 from faults import refusal
 from made_tables import purchases
@@ -18,9 +18,8 @@ from rareclass.opening import open_model
 @pytest.fixture
 def drifted(tmp_path):
     path = tmp_path / "drifted.csv"
-    purchases(seed=2).with_columns(amount=pl.col("amount") + 500, country=pl.lit("ZZ")).write_csv(
-        path
-    )
+    moved = {"amount": pl.col("amount") + 500, "country": pl.lit("ZZ")}
+    purchases(seed=2).with_columns(**moved).write_csv(path)
     return path
 
 
@@ -47,8 +46,7 @@ def test_held_out_scores_are_as_of_the_saved_model(tmp_path, monkeypatch):
     run(*words, "-o", tmp_path / "m.rareclass", "--max-fpr", 0.1)
     content = open_model(tmp_path / "m.rareclass")
     rest = content.held_out.y == 0
-    run("score", tmp_path / "m.rareclass", tmp_path / "train.csv", "-o", tmp_path / "s.csv")
-    scores = pl.read_csv(tmp_path / "s.csv")["score"].to_numpy()
+    scores = scores_of(tmp_path / "m.rareclass", tmp_path / "train.csv")["score"].to_numpy()
     for share in (0.1, 0.5, 0.9):
         whole = np.quantile(scores[purchases(2000)["fraud"] == "no"], share)
         assert abs(np.quantile(content.held_out.scores[rest], share) - whole) < 0.1 * scores.std()
@@ -162,10 +160,7 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(how, tmp_path, mon
     fitted = run("fit", tmp_path / "train.csv", "-t", "fraud", "-o", model, *options)
     assert ("read from disk" in fitted) == (how == "disk")
     ROWS.write_csv(tmp_path / "rows.csv")
-    out = tmp_path / "s.parquet"
-    words = ("score", model, tmp_path / "rows.csv", "-o", out, "--threshold", -1e9)
-    run(*words, "--explain", 3)
-    scores = pl.read_parquet(out)
+    scores = scores_of(model, tmp_path / "rows.csv", "--threshold", -1e9, "--explain", 3)
     fraud = train["fraud"].to_list()
     for k in (1, 2, 3):
         assert {fraud[number - 1] for number in scores[f"case_{k}"]} == {"yes"}

@@ -64,57 +64,40 @@ def dask_frame():
     return dask.dataframe.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2)
 
 
+def ours(module):
+    return importlib.import_module(f"rareclass.{module}")
+
+
+DASK = "rareclass[dask]"
 # A use, the packages that it needs, modules of ours that import them, and what is to be installed.
 USES = {
-    "rows of Dask": (
-        lambda: rows.from_dask(dask_array(), target=Y), "distributed", (), "rareclass[dask]",
-    ),
-    "a Dask frame": (
-        lambda: RankRC().fit(dask_frame(), Y), "distributed", (), "rareclass[dask]",
-    ),
-    "a Dask array": (
-        lambda: RankRC().fit(dask_array(), Y), "distributed", (), "rareclass[dask]",
-    ),
+    "rows of Dask": (lambda: rows.from_dask(dask_array(), target=Y), "distributed", (), DASK),
+    "a Dask frame": (lambda: RankRC().fit(dask_frame(), Y), "distributed", (), DASK),
+    "a Dask array": (lambda: RankRC().fit(dask_array(), Y), "distributed", (), DASK),
     "rows of Dask without cloudpickle": (
-        lambda: rows.from_dask, "cloudpickle", ("rareclass.rows.dask", "rareclass.rows.dask_rows"),
-        "rareclass[dask]",
+        lambda: rows.from_dask, "cloudpickle", ("rows.dask", "rows.dask_rows"), DASK,
     ),
-    "ONNX": (
-        lambda: to_onnx(RankRC().fit(X, Y)), "onnx", ("rareclass.model.onnx",), "rareclass[onnx]",
-    ),
+    "ONNX": (lambda: to_onnx(RankRC().fit(X, Y)), "onnx", ("model.onnx",), "rareclass[onnx]"),
     "ONNX of a pipeline": (
         lambda: to_onnx(make_pipeline(StandardScaler(), RankRC()).fit(X, Y)), "skl2onnx",
-        ("rareclass.model.onnx",), "rareclass[onnx]",
+        ("model.onnx",), "rareclass[onnx]",
     ),
     "DuckDB": (
         lambda: driver_of(DatabaseAddress("duckdb:///rows.duckdb")), "duckdb", (), "rareclass[sql]",
     ),
-    "a service": (
-        lambda: importlib.import_module("rareclass.serving.service"), "fastapi",
-        ("rareclass.serving",), "rareclass[serve]",
-    ),
+    "a service": (lambda: ours("serving.service"), "fastapi", ("serving",), "rareclass[serve]"),
     "a service without a server": (
-        lambda: importlib.import_module("rareclass.serving.service"), "uvicorn",
-        ("rareclass.serving",), "rareclass[serve]",
+        lambda: ours("serving.service"), "uvicorn", ("serving",), "rareclass[serve]",
     ),
     "plots": (
-        lambda: importlib.import_module("rareclass.report").RocDisplay.from_estimator(
-            RankRC().fit(X, Y), X, Y
-        ),
-        "matplotlib", ("rareclass.report",), "rareclass[cli]",
+        lambda: ours("report").RocDisplay.from_estimator(RankRC().fit(X, Y), X, Y), "matplotlib",
+        ("report",), "rareclass[cli]",
     ),
-    "a page": (
-        lambda: importlib.import_module("rareclass.report.page").rendered(None), "jinja2", (),
-        "rareclass[cli]",
-    ),
+    "a page": (lambda: ours("report.page").rendered(None), "jinja2", (), "rareclass[cli]"),
     "River": (
-        lambda: importlib.import_module("rareclass.online.river_adapter").as_river(CBR()), "river",
-        ("rareclass.online.river",), "river",
+        lambda: ours("online.river_adapter").as_river(CBR()), "river", ("online.river",), "river",
     ),
-    "comparing methods": (
-        lambda: importlib.import_module("rareclass.compare.peers"), "pandas",
-        ("rareclass.compare",), "rareclass[cli]",
-    ),
+    "comparing methods": (lambda: ours("compare.peers"), "pandas", ("compare",), "rareclass[cli]"),
     "a member": (
         lambda: RareClassifier(members=["catboost"], cv=2).fit(X, Y), "catboost", (), "catboost",
     ),
@@ -126,7 +109,7 @@ def test_what_is_to_be_installed_is_said(use, without):
     call, package, modules, install = USES[use]
     if "Dask" in use:
         dask_array(), dask_frame()  # which import what is hidden then
-    without(package, forget=modules)
+    without(package, forget=tuple(f"rareclass.{module}" for module in modules))
     with refused(ErrorKind.MISSING_PACKAGE, says=package) as caught:
         call()
     assert isinstance(caught.value, ImportError)  # for code that asks for that
