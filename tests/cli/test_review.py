@@ -25,6 +25,11 @@ def review(table, *more, model=()):
     return invoke("review", *model, table, *words, *more)
 
 
+def reviewed(table, *more, model=()):
+    result = review(table, *more, model=model)
+    assert result.exit_code == 0, result.output
+
+
 def filled(path, **changed):
     """Fill in the verdicts of a list by the truth, some of them otherwise."""
     truth = purchases().select("order", "fraud")
@@ -38,19 +43,16 @@ def filled(path, **changed):
 
 def test_a_round_and_the_next(unlabelled, tmp_path):
     sheet, again = tmp_path / "list.csv", tmp_path / "again.csv"
-    result = review(unlabelled, "--budget", 20, "--list", sheet)
-    assert result.exit_code == 0, result.output
+    reviewed(unlabelled, "--budget", 20, "--list", sheet)
     first = filled(sheet)
     assert first.height == 20
     assert {*first["review reason"]} == {"score", "teaches", "random"}
     # Verdicts alone are taken in, and nothing more is done.
-    result = review(unlabelled, "--verdicts", sheet)
-    assert result.exit_code == 0, result.output
+    reviewed(unlabelled, "--verdicts", sheet)
     journal = ReviewJournal(tmp_path / "j.jsonl")
     assert len(journal.verdicts) == 20
     assert len(journal.rounds) == 1
-    result = review(unlabelled, "--budget", 20, "--list", again)
-    assert result.exit_code == 0, result.output
+    reviewed(unlabelled, "--budget", 20, "--list", again)
     second = filled(again)
     assert not {*first["review row"]} & {*second["review row"]}
     found = (pl.concat([first, second], how="vertical_relaxed")["review verdict"] == "yes").sum()
@@ -71,8 +73,7 @@ def test_a_model_scores_until_verdicts_suffice(fitted, tmp_path):
     table = tmp_path / "new.csv"
     purchases(seed=1).drop("fraud").write_csv(table)
     model = (fitted.model,)
-    result = review(table, "--budget", 10, model=model)
-    assert result.exit_code == 0, result.output
+    reviewed(table, "--budget", 10, model=model)
     header = ReviewJournal(tmp_path / "j.jsonl").header
     assert (header.rare, header.rest) == (("yes",), ("no",))
     listed = ReviewJournal(tmp_path / "j.jsonl").rounds[0].listed
@@ -96,11 +97,11 @@ def test_verdicts_that_are_refused(unlabelled, tmp_path):
         kept.write_csv(sheet)
     assert (tmp_path / "j.jsonl").read_bytes() == before
     rows = filled(sheet)
-    assert review(unlabelled, "--verdicts", sheet).exit_code == 0
+    reviewed(unlabelled, "--verdicts", sheet)
     other = "no" if rows["review verdict"][0] == "yes" else "yes"
     filled(sheet, verdict=other)
     refusal(review(unlabelled, "--verdicts", sheet), ErrorKind.LABELS, rows["review row"][0])
-    assert review(unlabelled, "--verdicts", sheet, "--correct").exit_code == 0
+    reviewed(unlabelled, "--verdicts", sheet, "--correct")
     assert ReviewJournal(tmp_path / "j.jsonl").verdicts[rows["review row"][0]].label == other
 
 

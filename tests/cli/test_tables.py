@@ -23,22 +23,12 @@ def in_a_process(*words, code=COMMAND):
 
 def long_table(n_rows=6000):
     rng = np.random.default_rng(0)
-    lines = [",".join(f"{cell:.5f}" for cell in row) for row in rng.normal(size=(n_rows, 6))]
-    rare = rng.random(n_rows) < 0.03
-    return "a,b,c,d,e,f,y\n" + "".join(
-        f"{line},{int(is_rare)}\n" for line, is_rare in zip(lines, rare, strict=True)
-    )
+    table = pl.DataFrame(rng.normal(size=(n_rows, 6)).round(5), schema=list("abcdef"))
+    return table.with_columns(y=pl.Series(rng.random(n_rows) < 0.03).cast(int)).write_csv()
 
 
-@pytest.mark.parametrize(
-    ("verb", "fault"),
-    [
-        ("fit", "short"),
-        ("hunt", "cut"),
-        pytest.param("fit", "cut", marks=pytest.mark.thorough),
-        pytest.param("hunt", "short", marks=pytest.mark.thorough),
-    ],
-)
+@pytest.mark.parametrize("verb", ["fit", "hunt"])
+@pytest.mark.parametrize("fault", ["short", "cut"])
 @pytest.mark.thorough
 def test_a_refused_table_ends_the_process_cleanly(tmp_path, verb, fault):
     """A reader's thread must not live longer than the interpreter: it would abort."""
