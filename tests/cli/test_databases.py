@@ -3,10 +3,9 @@
 import json
 import zipfile
 
-import polars as pl
 import pytest
 
-from command_line import invoke, run
+from command_line import invoke, printed, run, scores_of
 from database_servers import PASSWORD, duckdb_file, sqlite_file
 from faults import refusal
 from rareclass.errors import ErrorKind
@@ -27,24 +26,17 @@ def postgresql_payments(postgresql, table):
 def test_a_query_is_learned_from_as_a_file_is(postgresql_payments, table, tmp_path):
     table.write_parquet(tmp_path / "train.parquet")
     common = ("-t", "fraud", *QUICK)
-    one = invoke("fit", tmp_path / "train.parquet", *common, "-o", tmp_path / "file.rareclass")
-    other = invoke("fit", postgresql_payments, *ALL, *common, "-o", tmp_path / "query.rareclass")
-    assert (one.exit_code, other.exit_code) == (0, 0), other.output
-    of_file, of_query = (done.stdout.splitlines()[0].partition(": ")[2] for done in (one, other))
+    one = printed("fit", tmp_path / "train.parquet", *common, "-o", tmp_path / "file.rareclass")
+    other = printed("fit", postgresql_payments, *ALL, *common, "-o", tmp_path / "query.rareclass")
+    of_file, of_query = (done.splitlines()[0].partition(": ")[2] for done in (one, other))
     assert of_file.startswith("240 rows")
     assert of_query == of_file
-    for model, data, query in [
-        ("file", tmp_path / "train.parquet", ()),
-        ("query", postgresql_payments, ALL),
-    ]:
-        scored = invoke(
-            "score", tmp_path / f"{model}.rareclass", data, *query, "--id", "order",
-            "-o", tmp_path / f"{model}.csv", "--json", tmp_path / f"{model}.json",
-        )  # fmt: skip
-        assert scored.exit_code == 0, scored.output
-    assert pl.read_csv(tmp_path / "file.csv").equals(pl.read_csv(tmp_path / "query.csv"))
-    assert json.loads((tmp_path / "query.json").read_text())["n_rows"] == 240
-    assert PASSWORD not in other.output + scored.output
+    expected = scores_of(tmp_path / "file.rareclass", tmp_path / "train.parquet", "--id", "order")
+    words = (tmp_path / "query.rareclass", postgresql_payments, *ALL)
+    assert scores_of(*words, "--id", "order").equals(expected)
+    scored = run("score", *words, "-o", tmp_path / "s.csv", "--json", tmp_path / "s.json")
+    assert json.loads((tmp_path / "s.json").read_text())["n_rows"] == 240
+    assert PASSWORD not in other + scored
     _no_password_in_files_of(tmp_path)
 
 

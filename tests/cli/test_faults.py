@@ -46,11 +46,6 @@ def with_cell(column, row, text):
     [
         (lambda t: t.with_columns(fraud=pl.lit("no")), (), ["only: 'no' in all 240 rows"]),
         (lambda t: t.head(0), (), ["no rows"]),
-        (
-            lambda t: t.with_columns(fraud=pl.int_range(pl.len()) % 3),
-            (),
-            ["3 values", "--method ordinal-rankrc", "--positive"],
-        ),
         *(
             (None, (option, "Amuont"), [f"{option}: there is no column 'Amuont'. Did you mean"])
             for option in ("--target", "--drop", "--category", "--keep")

@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import spearmanr
-from typer.testing import CliRunner
 
-from rareclass.cli.app import app
+from command_line import run, scores_of
 
 N = 1000
 RNG = np.random.default_rng(0)
@@ -40,14 +39,8 @@ def scores(folder, method, table, suffix=".csv", scored=None):
     paths = [folder / f"{name}{suffix}" for name in ("train", "new")]
     for each, path in zip((table, table if scored is None else scored), paths, strict=True):
         (each.write_csv if suffix == ".csv" else each.write_parquet)(path)
-    model, out = folder / "m.rare", folder / "s.csv"
-    for command in (
-        ["fit", paths[0], "--target", "label", "--out", model, *METHODS[method]],
-        ["score", model, paths[1], "--out", out],
-    ):
-        result = CliRunner().invoke(app, [str(word) for word in command])
-        assert result.exit_code == 0, result.output
-    return pl.read_csv(out)["score"].to_numpy()
+    run("fit", paths[0], "--target", "label", "--out", folder / "m.rare", *METHODS[method])
+    return scores_of(folder / "m.rare", paths[1])["score"].to_numpy()
 
 
 @pytest.fixture(scope="module")
