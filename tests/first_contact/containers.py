@@ -71,6 +71,12 @@ def readings(cells: list[Any], column: Column, folder: Path) -> dict[str, Any]:
     return found | {"HTTP": _read(lambda: over_http(cells, [column])["x"].to_list())}
 
 
+def assert_read(cells: list[Any], column: Column, folder: Path, wanted: Any) -> None:
+    """Check that every container gives these values, or that each refuses the cells."""
+    found = readings(cells, column, folder)
+    assert found == dict.fromkeys(found, wanted), cells
+
+
 def _typed(frame: pl.DataFrame, column: Column) -> list[Any]:
     return read_as_trained(frame, [column], 1)["x"].to_list()
 

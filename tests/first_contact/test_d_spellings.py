@@ -20,6 +20,7 @@ from first_contact.containers import (
     FILES,
     FRAMES,
     REFUSED,
+    assert_read,
     classifier_readings,
     column_of_file,
     column_of_frame,
@@ -256,8 +257,7 @@ def test_eight_merchants_are_eight(tmp_path, cells):
 def test_words_for_truth_are_refused_where_training_had_other_numbers(tmp_path):
     column = column_of_file(repeated(["1", "2", "5"]), write_csv, tmp_path)
     for cell in ("true", "yes"):
-        found = readings([cell], column, tmp_path)
-        assert found == dict.fromkeys(found, REFUSED)
+        assert_read([cell], column, tmp_path, REFUSED)
 
 
 def test_a_percentage_is_no_other_unit():
