@@ -124,7 +124,7 @@ def level(seen, lately):
 
 
 @njit(cache=True, nogil=True)
-def stacked(places, mean, inputs):
+def _stacked(places, mean, inputs):
     """The stack's log odds beyond the level by the members' places; fills `inputs`, 1 first."""
     inputs[0], total = 1.0, mean[0]
     for k in range(mean.shape[0] - 1):
@@ -134,9 +134,21 @@ def stacked(places, mean, inputs):
 
 
 @njit(cache=True, nogil=True)
-def _stack_place(log_odds):
-    """A place like the members', a natural logarithm of odds being one of a rate; cut."""
-    return min(max(log_odds / LARGEST, _LOWEST), _LOWEST + 1.0)
+def _mixed_place(scores, t, ordered, kept, weights, mean, places, inputs):
+    """Weighted mean place of row t, and the stack's log odds, 0 without one; fills the last two.
+
+    The stack has a place like the members', a natural logarithm of odds being one of a rate; cut.
+    """
+    n_members, n_experts = scores.shape[0], weights.shape[0]
+    beyond, total = 0.0, 0.0
+    for k in range(n_members):
+        places[k] = place(ordered[k, : min(kept[k], ordered.shape[1])], scores[k, t])
+    if n_experts > n_members:
+        beyond = _stacked(places, mean, inputs)
+        places[n_members] = min(max(beyond / LARGEST, _LOWEST), _LOWEST + 1.0)
+    for k in range(n_experts):
+        total += weights[k] * places[k]
+    return total, beyond
 
 
 @njit(cache=True, nogil=True)
@@ -209,17 +221,11 @@ def mix(
     """
     n_members, n_rows = scores.shape
     n_experts = weights.shape[0]
-    places, inputs, beyond = np.empty(n_experts), np.empty_like(mean), 0.0
+    places, inputs = np.empty(n_experts), np.empty_like(mean)
     n_pairs = pairs.shape[1]
     for t in range(n_rows):
-        total, now = 0.0, level(seen, lately)
-        for k in range(n_members):
-            places[k] = place(ordered[k, : min(kept[k], recent.shape[1])], scores[k, t])
-        if n_experts > n_members:
-            beyond = stacked(places, mean, inputs)
-            places[n_members] = _stack_place(beyond)
-        for k in range(n_experts):
-            total += weights[k] * places[k]
+        now = level(seen, lately)
+        total, beyond = _mixed_place(scores, t, ordered, kept, weights, mean, places, inputs)
         out[t] = LARGEST * total + now
         if sign[t] == 0:
             continue
@@ -255,16 +261,9 @@ def counts(weights, mean):
 @njit(cache=True, nogil=True)
 def mixed_places(scores, ordered, kept, weights, mean, out):
     """Weighted mean place of rows by the members and the stack as they are."""
-    n_members, n_rows = scores.shape
     places, inputs = np.empty_like(weights), np.empty_like(mean)
-    for t in range(n_rows):
-        out[t] = 0.0
-        for k in range(n_members):
-            places[k] = place(ordered[k, : min(kept[k], ordered.shape[1])], scores[k, t])
-        if weights.shape[0] > n_members:
-            places[n_members] = _stack_place(stacked(places, mean, inputs))
-        for k in range(weights.shape[0]):
-            out[t] += weights[k] * places[k]
+    for t in range(scores.shape[1]):
+        out[t], _ = _mixed_place(scores, t, ordered, kept, weights, mean, places, inputs)
 
 
 @njit(cache=True, nogil=True)
