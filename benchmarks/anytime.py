@@ -27,7 +27,7 @@ from benchmarks.paper_tables.study import print_table
 from benchmarks.tabular import sets
 from benchmarks.tabular.automl import INSTALL, PYTHON, OtherInterpreter
 from benchmarks.tabular.preparation import NativeCategories, TextCategories
-from rareclass.ensemble.members.registry import EFFORTS
+from rareclass.ensemble.plan import EFFORTS
 
 SETS = (
     "abalone7", "mammograph", "coil", "euthyroid", "bank_marketing", "cod_rna",

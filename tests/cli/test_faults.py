@@ -263,8 +263,8 @@ def test_fit_says_what_memory_it_needs(train_csv):
 
 
 def test_too_many_rare_rows_for_the_memory(fitted, tmp_path, monkeypatch):
-    monkeypatch.setattr("rareclass.fit.memory_plan._LEAST_KERNEL_MEMORY", 1000)
-    monkeypatch.setattr("rareclass.fit.memory_plan._MOST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.fit.rows_on_disk._LEAST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.fit.rows_on_disk._MOST_KERNEL_MEMORY", 1000)
     train = write(tmp_path / "t.csv", purchases())
     said = fit(train, "--method", "rankrc", "--lam", 1)
     says(said, "18 distinct rare rows", "--method mibc", "Raise --memory")

@@ -15,7 +15,7 @@ from rareclass.scratch_file import Scratch
 @pytest.fixture
 def on_disk(monkeypatch):
     """Make every table a large one."""
-    monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
+    monkeypatch.setattr("rareclass.fit.rows_on_disk.LARGE_SHARE", 1e12)
 
 
 @pytest.mark.usefixtures("on_disk")
@@ -61,8 +61,8 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(tmp_path, monkey
         return fit(self, X, y, sample_weight, **beside)
 
     monkeypatch.setattr(RareClassifier, "fit", watched)
-    monkeypatch.setattr("rareclass.fit.memory_plan.LEAST_SAMPLED", 300)
-    monkeypatch.setattr("rareclass.fit.memory_plan.MOST_SAMPLED", 300)
+    monkeypatch.setattr("rareclass.fit.rows_on_disk.LEAST_SAMPLED", 300)
+    monkeypatch.setattr("rareclass.fit.rows_on_disk.MOST_SAMPLED", 300)
     purchases(1000).write_parquet(tmp_path / "t.parquet")
     model, words = tmp_path / "m.rareclass", ("--target", "fraud", *QUICK)
     assert "300 rows at most" in run("fit", tmp_path / "t.parquet", *words, "--out", model)

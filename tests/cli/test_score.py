@@ -154,7 +154,7 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(how, tmp_path, mon
     train.write_csv(tmp_path / "train.csv")
     options = QUICK
     if how == "disk":
-        monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
+        monkeypatch.setattr("rareclass.fit.rows_on_disk.LARGE_SHARE", 1e12)
     elif how != "auto":
         options = ("--method", how, "--cost" if how == "mibc" else "--lam", 1, "--holdout", 0)
     fitted = run("fit", tmp_path / "train.csv", "-t", "fraud", "-o", model, *options)

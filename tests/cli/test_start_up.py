@@ -89,7 +89,7 @@ NOT_BEFORE_FIT = [
     *(f"sklearn.{room}" for room in ["feature_extraction", "linear_model", "manifold", "metrics"]),
     *(f"sklearn.{room}" for room in ["ensemble", "model_selection", "neighbors", "tree"]),
     *(f"rareclass.{room}" for room in ("kernels", "ranking", "moments", "hyperball")),
-    "rareclass.ensemble.cross_fitting", "rareclass.ensemble.members.registry",
+    "rareclass.ensemble.cross_fitting", "rareclass.ensemble.plan",
 ]  # fmt: skip
 
 

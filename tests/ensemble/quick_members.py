@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rareclass.ensemble.members.member import CrossFitted, FoldByFold
-from rareclass.ensemble.members.registry import MEMBERS
+from rareclass.ensemble.plan import MEMBERS
 from rareclass.ensemble.score_functions import LinearFunction
 
 

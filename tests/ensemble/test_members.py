@@ -15,9 +15,10 @@ from sklearn.linear_model import LogisticRegression
 from draws import draws
 from ensemble.quick_members import named, small_members
 from rareclass import MIBC, RareClassifier
-from rareclass.ensemble.members import machines, registry
+from rareclass.ensemble import plan
+from rareclass.ensemble.members import machines
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
-from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
+from rareclass.ensemble.plan import MEMBERS, PORTFOLIOS, make_members
 from rareclass.errors import MissingPackageError
 
 MADE = small_members(4, lams=(0.1, 0.01), n_majority=20, most_rare=3)
@@ -239,10 +240,10 @@ def test_new_rare_rows_are_not_taken_for_rows_like_nothing():
 
 
 def test_a_portfolio_holds_what_is_installed(monkeypatch):
-    names = [member.name for member in registry.make_members("auto")]
-    monkeypatch.setattr(registry, "find_spec", lambda name: None)
-    without = [member.name for member in registry.make_members("auto")]
+    names = [member.name for member in plan.make_members("auto")]
+    monkeypatch.setattr(plan, "find_spec", lambda name: None)
+    without = [member.name for member in plan.make_members("auto")]
     assert without == [name for name in names if name != "catboost"]
     assert without[0] == "histogram boosting"
     with pytest.raises(MissingPackageError):
-        registry.make_members(["auto", "catboost"])
+        plan.make_members(["auto", "catboost"])

@@ -18,9 +18,8 @@ from rareclass import RareClassifier
 from rareclass.ensemble import cross_fitting, plan, time_limit
 from rareclass.ensemble.members.machines import LaplaceOnQuantiles
 from rareclass.ensemble.members.member import Stopped
-from rareclass.ensemble.members.registry import EFFORTS, make_members
 from rareclass.ensemble.members.trees import ExtraTrees, HistogramBoosting
-from rareclass.ensemble.plan import TableShape, folds_of, make_plan
+from rareclass.ensemble.plan import EFFORTS, TableShape, folds_of, make_members, make_plan
 from rareclass.ensemble.time_limit import TimeLimit, machine_speed
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of

@@ -17,7 +17,7 @@ from rareclass.encoding.schema import find_schema
 from rareclass.encoding.training_table import read_training_table
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
-from rareclass.fit.memory_plan import plan_memory
+from rareclass.fit.rows_on_disk import plan_memory
 from rareclass.tables.databases import DatabaseAddress, Query
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_rows, open_table

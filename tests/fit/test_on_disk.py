@@ -8,10 +8,9 @@ import polars as pl
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.fit import memory_plan as fit_memory
+from rareclass.fit import rows_on_disk as fit_memory
 from rareclass.fit.kernel_methods import RankRCMethod
-from rareclass.fit.memory_plan import plan_memory
-from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, sample_of
+from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, plan_memory, sample_of
 from rareclass.fit.training import train
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.model.facts import facts_as_json

@@ -14,7 +14,7 @@ from skops.io.exceptions import UntrustedTypesFoundException
 
 from rareclass import SKOPS_TRUSTED, RankRC, RareClassifier
 from rareclass.decide import CalibratedRanker, DecisionClassifier, ThresholdRule
-from rareclass.ensemble.members.registry import MEMBERS
+from rareclass.ensemble.plan import MEMBERS
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.kernels.kernels import KERNELS, make_kernel
 from rareclass.ranking.losses import PNormPush

@@ -100,7 +100,7 @@ def fit(options: FitOptions) -> None:
     rule = named.rule(options.estimate.time)
     train = options.table.place(options.given, "TRAIN")
     from rareclass.files import being_written
-    from rareclass.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
+    from rareclass.fit.rows_on_disk import ENCODED_COPIES, VIEW_COPIES, plan_memory
     from rareclass.fit.training_set import FitSettings
     from rareclass.machine import available_memory
     from rareclass.scratch_file import scratch_folder

@@ -12,8 +12,8 @@ from rareclass.compare.score_columns import Standings
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
-from rareclass.fit.memory_plan import VIEW_COPIES, plan_memory
 from rareclass.fit.method import Method
+from rareclass.fit.rows_on_disk import VIEW_COPIES, plan_memory
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
 from rareclass.folds.dealing import most_folds, places
 from rareclass.folds.score_scale import on_scale_of_folds

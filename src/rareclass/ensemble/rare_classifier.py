@@ -236,7 +236,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             text such as "2026-03-01T12:00", or numbers.
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
-        from rareclass.ensemble.members.registry import make_members
+        from rareclass.ensemble.plan import make_members
         from rareclass.ensemble.time_limit import TimeLimit
         from rareclass.ensemble.which_class import learn_classes
 

@@ -9,8 +9,16 @@ import numpy as np
 
 from rareclass.ensemble.combination import OBJECTIVES, as_objective
 from rareclass.ensemble.combined_ranking import CombinedRanking
-from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
-from rareclass.ensemble.plan import FOLDS, TableShape, folds_of, make_plan, threads_for
+from rareclass.ensemble.plan import (
+    FOLDS,
+    MEMBERS,
+    PORTFOLIOS,
+    TableShape,
+    folds_of,
+    make_members,
+    make_plan,
+    threads_for,
+)
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import ErrorKind, InputError, counted, unknown_name
 from rareclass.findings import Finding, FindingKind, warnings_as

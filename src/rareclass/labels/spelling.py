@@ -125,13 +125,11 @@ def codes_among(labels: Iterable[str], known: Sequence[str]) -> dict[str, int]:
 
 def refuse_two_words_for_yes(rare: Sequence[Any], counts: dict[Any, int]) -> None:
     """Refuse a rare label such as ``yes`` beside another that says the same, as ``true``."""
-    says_yes = {label_value(label) for label in RARE_LABELS}
-
-    def is_yes(label: Any) -> bool:
-        return isinstance(label, str) and label_value(label) in says_yes
-
-    yes = next(filter(is_yes, rare), None)
-    other = next((each for each in counts if each not in rare and is_yes(each)), None)
+    words = [label for label in counts if isinstance(label, str)]
+    says_yes = {label_value(label) for label in RARE_LABELS if words}
+    of_yes = [label for label in words if label_value(label) in says_yes]
+    yes = next((label for label in of_yes if label in rare), None)
+    other = next((label for label in of_yes if label not in rare), None)
     if yes is not None and other is not None:
         raise InputError(
             f"The target has {yes!r} in {counted(counts[yes], 'row')} and {other!r} in "

@@ -19,7 +19,7 @@ from rareclass.encoding.target import (
 )
 from rareclass.encoding.training_table import ReadingPlan, plan_reading
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
-from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
+from rareclass.fit.rows_on_disk import ENCODED_COPIES, plan_memory
 from rareclass.labels.spelling import one_spelling
 from rareclass.labels.states import UNKNOWN
 from rareclass.machine import size_text
