@@ -126,7 +126,9 @@ def codes_among(labels: Iterable[str], known: Sequence[str]) -> dict[str, int]:
 def refuse_two_words_for_yes(rare: Sequence[Any], counts: dict[Any, int]) -> None:
     """Refuse a rare label such as ``yes`` beside another that says the same, as ``true``."""
     words = [label for label in counts if isinstance(label, str)]
-    says_yes = {label_value(label) for label in RARE_LABELS if words}
+    if not words:
+        return
+    says_yes = {label_value(label) for label in RARE_LABELS}
     of_yes = [label for label in words if label_value(label) in says_yes]
     yes = next((label for label in of_yes if label in rare), None)
     other = next((label for label in of_yes if label not in rare), None)
