@@ -13,7 +13,7 @@ from rareclass.cli.app import app
 
 _MODULES = (
     "matplotlib.pyplot", "rareclass.audit", "rareclass.compare.leaderboard",
-    "rareclass.ensemble.folds", "rareclass.ensemble.identifiers",
+    "rareclass.ensemble.training_rows", "rareclass.ensemble.identifiers",
     "rareclass.ensemble.importances", "rareclass.ensemble.rare_classifier",
     "rareclass.fit.mibc_method", "rareclass.fit.training", "rareclass.hunt.files",
     "rareclass.hunt.hunting", "rareclass.hyperball", "rareclass.model.score_file",

@@ -11,8 +11,13 @@ from draws import draws
 from faults import refused
 from rareclass.encoding.typed_table import read_table, with_equal_rows_together
 from rareclass.ensemble import plan
-from rareclass.ensemble.folds import ALWAYS_LEARNED, fold_numbers
-from rareclass.ensemble.training_rows import FitInput, HeldOutRows, read_training_rows
+from rareclass.ensemble.training_rows import (
+    ALWAYS_LEARNED,
+    FitInput,
+    HeldOutRows,
+    fold_numbers,
+    read_training_rows,
+)
 from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.two_classes import read_labels
 

@@ -5,9 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rareclass.hunt import sureness as order_of_hunt
-from rareclass.hunt.case_score import CaseScore, score_unlabelled
-from rareclass.hunt.sureness import CumulativeCounts, ListOrder, sureness
+from rareclass.hunt import case_score as order_of_hunt
+from rareclass.hunt.case_score import (
+    CaseScore,
+    CumulativeCounts,
+    ListOrder,
+    score_unlabelled,
+    sureness,
+)
 from rareclass.hunt.table import HuntLabels
 from rareclass.model.model_file import STORED
 from rareclass.stored import pack, unpack

@@ -17,7 +17,7 @@ from oracles.hyperball import (
     random_problem,
 )
 from rareclass.findings import Status
-from rareclass.hyperball import second_stage, solver
+from rareclass.hyperball import solver
 from rareclass.hyperball.problem import BallDual, BallProblem, Points, ShiftedRows, best_radius
 from rareclass.hyperball.solver import ascend, solve_ball
 
@@ -232,9 +232,9 @@ def test_sparse_rows_give_the_ball_of_dense_ones():
 @pytest.mark.parametrize("p", [3, 60])
 def test_interior_point_on_some_rows_leads_there_too(p, thin, monkeypatch):
     """Few rows at a time, in full and in reduced coordinates, and hardly any ascent."""
-    monkeypatch.setattr(second_stage, "_ROWS", 40)
-    monkeypatch.setattr(second_stage, "_TIMES", 0)
-    monkeypatch.setattr(second_stage, "_FEW_PRODUCTS", 0.0)
+    monkeypatch.setattr(solver, "_ROWS", 40)
+    monkeypatch.setattr(solver, "_TIMES", 0)
+    monkeypatch.setattr(solver, "_FEW_PRODUCTS", 0.0)
     monkeypatch.setattr(solver, "_ASCENT_STEPS", 10)
     problem = random_problem(1, n=400, p=p, C1=3.0, C2=0.02)
     wanted = solve_ball(problem, start_of(problem), tol=1e-10)

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from draws import draws
 from oracles.hyperball import knapsack_by_enumeration
-from rareclass.hyperball import knapsack
+from rareclass.hyperball import problem as ball_problem
 
 
 def projected(*problem):
-    return knapsack.project_knapsack(*problem)[0]
+    return ball_problem.project_knapsack(*problem)[0]
 
 
 @st.composite
@@ -72,7 +72,7 @@ def test_projection_is_optimal_whichever_way_the_piece_is_found(sort, seed, n):
     total = float(signs @ np.minimum(rng.exponential(scale, n), upper))
     with pytest.MonkeyPatch.context() as patch:
         if sort:
-            patch.setattr(knapsack, "_MOST_STEPS", 0)
+            patch.setattr(ball_problem, "_MOST_STEPS", 0)
         assert_optimal(v, upper, signs, total, projected(v, upper, signs, total))
 
 

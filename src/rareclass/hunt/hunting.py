@@ -15,8 +15,14 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.findings import Finding, FindingKind, warnings_as
-from rareclass.hunt.case_score import ScoredUnlabelled, score_unlabelled
-from rareclass.hunt.sureness import CumulativeCounts, ListOrder, ShareOfCases, sureness
+from rareclass.hunt.case_score import (
+    CumulativeCounts,
+    ListOrder,
+    ScoredUnlabelled,
+    ShareOfCases,
+    score_unlabelled,
+    sureness,
+)
 from rareclass.hunt.table import HuntLabels, HuntTable
 from rareclass.machine import track
 from rareclass.rows import LabelledRows, as_source
