@@ -149,10 +149,7 @@ def _rename_over(aside: Path, target: Path, former: Path) -> None:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove a folder into which tasks that cannot be stopped may still be writing.
-
-    Once it is gone none of them makes it again.
-    """
+    """Remove a folder into which tasks that cannot be stopped may still be writing."""
     for _ in range(_MOST_REMOVALS):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

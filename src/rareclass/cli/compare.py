@@ -266,10 +266,7 @@ def _print_standings(console: Console, standings: "Standings") -> None:
 
 
 def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> None:
-    """Print methods, the best first, with their tests, and the reasons of those without scores.
-
-    `by_day`: rows of one day count as one.
-    """
+    """Print methods, the best first, with their tests, and the reasons of those without scores."""
     is_wide = console.width >= _WIDE
     comparison = board.found.comparison
     assert comparison is not None

@@ -333,10 +333,7 @@ def _is_numeric(cells: pl.Series) -> bool:
 
 
 def _numbers(table: ScoreTable, name: str) -> np.ndarray:
-    """Read scores: numbers in every row, between 0 and 1 where the name says probabilities.
-
-    Raises `InputError` naming file, column, row and value.
-    """
+    """Read scores: numbers in every row, between 0 and 1 where the name says probabilities."""
     if not table.has(name):
         raise missing_column(f"--score: {table.path} has", name, table.frame.columns)
     cells = table.frame[name]

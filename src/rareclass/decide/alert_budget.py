@@ -276,11 +276,7 @@ class PeriodBudget(NamedTuple):
 def _lowest(
     keeps: Callable[[int, int], bool], n_cuts: int, number: int, most: int, procedure: str
 ) -> ChosenCut:
-    """The last of the cuts that keeps at most `number` alerts; `keeps` is of a cut and a number.
-
-    Cuts that keep it come before those that do not. Where there is none: cut 0, no held-out alert,
-    with the number that it does keep, at most `most`.
-    """
+    """The last of the cuts that keeps at most `number` alerts; `keeps` is of a cut and a number."""
     low, high = -1, n_cuts - 1
     while low < high:
         middle = (low + high + 1) // 2

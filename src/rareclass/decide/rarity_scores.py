@@ -250,10 +250,7 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         return int(self.cv) if is_number else None
 
     def _splitter(self, n_folds: int, rows: WrappedRows, groups: Any, remedy: str) -> Any:
-        """Splitter that a whole number of folds stands for: by group, else stratified.
-
-        `remedy` is told where the smaller class has too few rows.
-        """
+        """Splitter that a whole number of folds stands for: by group, else stratified."""
         state, pos_label = self.random_state, rows.labels.pos_label
         seed = state.randint(2**31) if isinstance(state, np.random.RandomState) else state or 0
         if groups is not None:

@@ -242,10 +242,7 @@ class HuntEncoder:
 
 
 def _with_unique_names(features: list[Coordinate]) -> list[Coordinate]:
-    """Number names that occur twice: value "red" of "color" beside a column "color_red".
-
-    A coordinate that is a column keeps the column's name.
-    """
+    """Number names that occur twice: value "red" of "color" beside a column "color_red"."""
     taken = {feature.name for feature in features if feature.name == feature.column}
     apart = []
     for feature in features:

@@ -251,10 +251,7 @@ def _tells_less_far_away(
     weight: Floats,
     n_parts: int,
 ) -> bool:
-    """Compare the first and the last of so many parts of the table with every second of their rows.
-
-    Both learn from half of these rows and are measured on all of them.
-    """
+    """Compare both ends of the table, cut into so many parts, with every second of their rows."""
     place, part = np.zeros(len(y), np.int64), np.full(len(y), 1)
     for is_rare in (False, True):
         rows = np.flatnonzero(y == is_rare)

@@ -207,11 +207,7 @@ def _tell_more_than_bins(
     weight: Floats,
     part: NDArray[np.integer],
 ) -> bool:
-    """Say whether a pair tells more than the bins of its codes do together, as far as it has any.
-
-    Codes that tell no more than where they lie are numbers to the members, which find by themselves
-    what numbers say together.
-    """
+    """Say whether a pair tells more than the bins of its codes do together."""
     if all(each.tells_more for each in both):
         return True
     coarse, alone = [], []

@@ -243,10 +243,7 @@ def _choose_weights(
     objective: Scoring,
     seed: int,
 ) -> np.ndarray:
-    """Choose weights of candidates in order of the objective: of the best settings of members.
-
-    A part are votes for all of these, and a part is shared equally by those near the best.
-    """
+    """Choose weights of candidates in order of the objective: of the best settings of members."""
     places, part = _rows_to_weigh_on(scaled, held_out, seed)
     chosen = best_settings(scaled, _SETTINGS_A_MEMBER)
     scores = np.column_stack([scaled[k].rarity[places] for k in chosen])

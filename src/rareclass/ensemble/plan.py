@@ -272,10 +272,7 @@ def _seconds(members: Sequence[Member], plan: Plan, shape: TableShape, n_threads
 
 
 def _within(plan: Plan, shape: TableShape, n_threads: int, seconds: float) -> Plan:
-    """Return what of a plan is likely to end in time: fewer rows, then the first members alone.
-
-    The first member stays whatever it takes.
-    """
+    """Return what of a plan is likely to end in time: fewer rows, then the first members alone."""
     first = plan.members[:1]
     while (
         plan.n_rows // 2 >= max(_FEWEST_ROWS, 2 * shape.n_rare)

@@ -186,10 +186,7 @@ def _here(X: Any, chosen: np.ndarray | None = None) -> Any:
 def _drawn_part(
     given: FitInput, cv: Any, pos_label: Any, seed: int
 ) -> tuple[np.ndarray | None, Any]:
-    """Draw row numbers and weights of a file or Dask collection too long to be read.
-
-    None and the weights as given where all rows are read, as for folds given by number of row.
-    """
+    """Draw row numbers and weights of a file or Dask collection too long to be read."""
     source = given.X.source if isinstance(given.X, LabelledRows) else given.X
     if not isinstance(cv, (str, int, np.integer)):
         return None, given.weight

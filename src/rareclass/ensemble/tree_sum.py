@@ -200,11 +200,7 @@ class TreeSum:
         return int(self.feature.max(initial=-1)) + 1
 
     def _is_prepared(self, n_rows: int) -> bool:
-        """Return whether rows are scored by the prepared trees; else count them as walked.
-
-        Trees are prepared once as much time has gone into walking as preparing takes. Both ways
-        give the same scores, to the last digit.
-        """
+        """Return whether rows are scored by the prepared trees; else count them as walked."""
         self._n_walked += n_rows
         most = _ROWS_A_TREE + _ROWS_A_SPLIT * len(self.left) / max(self.n_trees, 1)
         return self._n_walked > most

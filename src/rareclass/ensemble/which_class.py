@@ -198,10 +198,7 @@ def _learn_class(
 
 
 def _held_out_scores(fitted: "CrossFitting", candidate: "Candidate") -> np.ndarray:
-    """Return scores of all rows of the table, each by the functions of the fold that holds it out.
-
-    Rows that no fold holds out have the scores of the first.
-    """
+    """Return scores of all rows of the table, by the functions of the fold that holds it out."""
     rows = fitted.views.folds(candidate.member.view, fitted.seed, fitted.n_jobs)
     scores = np.empty(len(rows.fold))
     for number, function in enumerate(candidate.by_fold):

@@ -153,10 +153,7 @@ def read_features(
 
 
 def _keep_columns(estimator: BaseEstimator, X: Any) -> None:
-    """Keep the number of columns, and their names where X has some.
-
-    Arrays and sparse matrices have none, which scikit-learn takes as long to find as a small fit.
-    """
+    """Keep the number of columns, and their names where X has some."""
     if (type(X) is np.ndarray or issparse(X)) and X.ndim == 2:
         estimator.n_features_in_ = X.shape[1]
         vars(estimator).pop("feature_names_in_", None)

@@ -201,11 +201,7 @@ class SearchCV(FitsRows, BaseEstimator):
         more: Mapping[str, np.ndarray],
         tie: TieBreaker | None = None,
     ) -> int:
-        """Keep ``cv_results_`` and the best candidate's place in it, which is also returned.
-
-        `tried` and `more` have an entry a candidate, `scores` the shape (folds, candidates);
-        `tie` decides between those that `scores` have as good as equal.
-        """
+        """Keep ``cv_results_`` and the best candidate's place in it, which is also returned."""
         mean = scores.mean(axis=0)
         self.best_index_ = best_of(mean, simplest_first, tie)
         self.best_score_ = float(mean[self.best_index_])

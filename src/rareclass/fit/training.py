@@ -263,10 +263,7 @@ def _scored(
 def _judged_in_turn(
     data: TrainingSet, folds: Sequence[Split], fitted: "_Fitted", settings: FitSettings
 ) -> ScoredRows:
-    """Scores of all rows by models of the others, which chose their parameters without them.
-
-    As of the model of all rows, `fitted`. Of a large majority they learn from a part.
-    """
+    """Scores of all rows by models of the others, which chose their parameters without them."""
     parts = []
     for kept, held_out in folds:
         learned = data.take(kept)
@@ -293,10 +290,7 @@ def _to_saved(
     held_out: NDArray[np.int64],
     is_rate: bool,
 ) -> ScoreMap:
-    """Return the map from scores of the judged model to those of the saved one.
-
-    Scores of a method that cross-fits are false-positive rates, which lie where they lie.
-    """
+    """Return the map from scores of the judged model to those of the saved one."""
     if again is None or judged is None or not isinstance(data.target, RareTarget) or is_rate:
         return ScoreMap()
     rest = judged.y != 1
@@ -367,11 +361,7 @@ def _estimate(
     stretch: float,
     notes: list[str],
 ) -> tuple[RankingEstimate | None, list[str]]:
-    """Return measures of a ranking, and its decisions in brief.
-
-    The intervals are those of new rows and of models that are learned from rows like these: wider
-    than those of the held-out rows alone.
-    """
+    """Return measures of a ranking, and its decisions in brief."""
     if judged is None:
         return None, []
     estimate = decision.estimate(judged, prevalence).widened(stretch)

@@ -166,10 +166,7 @@ def _folds(code: NDArray[np.integer], n_folds: int, rng: np.random.Generator) ->
 def _learn(
     features: Floats, is_case: NDArray[np.bool_], left_out: NDArray[np.bool_]
 ) -> tuple[float, Floats]:
-    """Learn cases against others; the first rows are the known ones, all others unlabelled.
-
-    The known others weigh as much as the unlabelled rows. Returns the intercept and coefficients.
-    """
+    """Learn cases against others; the first rows are the known ones, all others unlabelled."""
     n_known, n_rows = len(is_case), len(features)
     used = np.append(~left_out, np.ones(n_rows - n_known, dtype=bool))
     target = np.append(is_case, np.zeros(n_rows - n_known, dtype=bool))

@@ -366,10 +366,7 @@ def _choose(
 
 
 def _is_better(other: "RACHCV", best: "RACHCV", labels: HuntLabels) -> bool:
-    """Check if a shape is better than a round ball, which can be read, by half a held-out row.
-
-    Where the share is known, both balls hold as many rows, and the F1 decides.
-    """
+    """Check if a shape is better than a round ball, which can be read, by half a held-out row."""
     from rareclass.hyperball.choice import as_good_from
 
     if "pu_score" not in best.cv_results_:

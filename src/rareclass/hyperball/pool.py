@@ -336,10 +336,7 @@ def near_rows(
 def _quantile(
     distances: np.ndarray, weight: np.ndarray | None, share: float, whole: float = 0.0
 ) -> float:
-    """Return the smallest distance within which the share of the weight falls.
-
-    What is missing of the weight `whole` lies farther away.
-    """
+    """Return the smallest distance within which the share of the weight falls."""
     if weight is None:
         rank = min(max(int(np.ceil(share * len(distances) - 1e-9)), 1), len(distances))
         return float(np.partition(distances, rank - 1)[rank - 1])
@@ -350,10 +347,7 @@ def _quantile(
 
 
 def _share_of(settings: RACHParameters, labels: PartialLabels, rare: np.ndarray) -> float:
-    """Return the share of the unlabelled rows that belongs with some of the rare rows.
-
-    The share of all rare rows is dealt out to the balls like the labelled rare rows.
-    """
+    """Return the share of the unlabelled rows that belongs with some of the rare rows."""
     all_rare = sum(labels.weight_of(labels.rows_of(label)).sum() for label in labels.rare)
     share = settings.rare_share
     if share is None:

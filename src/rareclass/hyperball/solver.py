@@ -129,10 +129,7 @@ def _box_qp(
 def _coordinates(
     rows: ShiftedRows, center: np.ndarray, chosen: np.ndarray, way: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows seen from a centre, and a direction, in no more columns than there are rows.
-
-    The inner products of the rows with each other and with the direction stay what they are.
-    """
+    """Return rows seen from a centre, and a direction, in no more columns than there are rows."""
     m, p = len(chosen), rows.Z.shape[1]
     Z = rows.Z[chosen]
     if sparse.issparse(Z) and p > m:
@@ -388,10 +385,7 @@ def ascend(
 def _stepped(
     dual: BallDual, ahead: DualIterate, step: float, radius: float
 ) -> tuple[DualIterate, float, float]:
-    """Return the projected step from an iterate, its length once it is short enough, and R^2.
-
-    The gradient is taken less the last R^2, the multiplier of the sum: mu is then near 0.
-    """
+    """Return the projected step from an iterate, its length once it is short enough, and R^2."""
     signs, price = dual.rows.signs, dual.rows.price
     gradient, first = signs * (dual.reach(ahead) - radius), step
     for _ in range(_MOST_TRIES):

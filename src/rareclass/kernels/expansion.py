@@ -139,11 +139,7 @@ def pull_back(K: np.ndarray, by_row: np.ndarray) -> np.ndarray:
 
 
 def _in_fours(columns: np.ndarray) -> tuple[np.ndarray, int]:
-    """Columns, as rows of a matrix, and how many of them to take four at a time.
-
-    A last one is taken alone. Two or three get zeros beside them: four at a time take little more
-    than one alone.
-    """
+    """Columns, as rows of a matrix, and how many of them to take four at a time."""
     over = len(columns) % 4
     if over < 2:
         return np.ascontiguousarray(columns), len(columns) - over

@@ -248,10 +248,7 @@ def level_cells(
 def _variance_of_draws(
     measure: Callable[[LevelCells], float], cells: LevelCells, n_draws: int, random_state: Any
 ) -> float:
-    """Variance of a measure over rows drawn again with replacement within each level.
-
-    Time n_draws times O(n) and the measure.
-    """
+    """Variance of a measure over rows drawn again with replacement within each level."""
     from sklearn.utils import check_random_state
 
     if not n_draws >= 2:

@@ -173,10 +173,7 @@ def _share_evidence(
     n_trials: Sequence[float],
     method: str = "influence",
 ) -> PairEvidence:
-    """Intervals on the logit scale; where rows move together, with the variance of the groups.
-
-    `n_trials` are those of the classes that a row is made up in, the rare class first.
-    """
+    """Intervals on the logit scale; where rows move together, with the variance of the groups."""
     columns = _columns(pair)
     shares = [estimate(each.cells) for each in columns]
     spread = spread_of_rows(pair, *(each.of_rows(*influences(each.cells)) for each in columns))

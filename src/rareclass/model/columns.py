@@ -279,10 +279,7 @@ def _compared(
 
 
 def _exceeds(now: float, n_now: float, then: float, n_then: float, level: float) -> bool:
-    """Say whether a share is a tenth larger than before, and larger than chance explains.
-
-    By Fisher's exact test, of one side.
-    """
+    """Say whether a share is a tenth larger than before, and more than chance (Fisher's test)."""
     if now / n_now - then / n_then <= MOST_UNLIKE:
         return False
     k, n = round(now), round(n_now)

@@ -263,10 +263,7 @@ class RareDecision:
 
 
 def _mean_of(intervals: Sequence[Interval]) -> Interval:
-    """Return the mean of estimates, with an interval as of independent ones.
-
-    Classes share no rare rows, which decide most of an average precision.
-    """
+    """Return the mean of estimates, with an interval as of independent ones."""
     n = len(intervals)
     value = sum(each.value for each in intervals) / n
     below = np.sqrt(sum((each.value - each.low) ** 2 for each in intervals)) / n

@@ -238,10 +238,7 @@ class ScoreWriter:
 
 
 def _write_frames(frames: Iterable[pl.DataFrame], path: Path, n_own: int) -> None:
-    """Write rows as CSV or Parquet, by the suffix; Parquet has the types of the first rows.
-
-    The first `n_own` columns are the user's; truth values of ours are 1 and 0 in CSV.
-    """
+    """Write rows as CSV or Parquet, by the suffix; Parquet has the types of the first rows."""
     if path.suffix.lower() == ".csv":
         with path.open("wb") as file:
             for number, frame in enumerate(frames):
@@ -418,10 +415,7 @@ def score_columns(
 
 
 def _level_columns(model: Model) -> list[str]:
-    """Return names of columns with probabilities of levels, or of several rare classes.
-
-    Of too many levels there are none.
-    """
+    """Return names of columns with probabilities of levels, or of several rare classes."""
     if model.rare_classes:
         return [f"probability_{name}" for name in model.rare_classes]
     if not isinstance(model.calibration, LevelCalibration) or len(model.classes) > _MOST_LEVELS:

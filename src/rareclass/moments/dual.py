@@ -292,10 +292,7 @@ def _descend_while_it_pays(
 
 
 def _exact(problem: DualProblem, point: DualPoint) -> DualPoint:
-    """Return the exact solution on the free rows, where it costs little and has a smaller gap.
-
-    The answer then depends less on where the passes ended, and so on the order of the rows' sums.
-    """
+    """Return the exact solution on the free rows, where it costs little and has a smaller gap."""
     part = MovableRows.of(problem, point)
     if point.gap == 0.0 or not part.is_whole or part.cost() > 2.0 * _STEPS:
         return point

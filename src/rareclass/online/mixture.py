@@ -279,11 +279,7 @@ class OnlineMixture(OnlineRanker):
         share: Callable[..., Any],
         mix: Callable[[], None],
     ) -> Learned:
-        """Let each member learn from rows that are ranked among the same ones.
-
-        Returns the members' scores of them, shape (n_members, n_rows). A member is a piece of work
-        for a thread, and so is `mix`, which mixes the rows before.
-        """
+        """Let each member learn from rows that are ranked among the same ones."""
         members, n_members = self._members(), len(state.members)
         scores = np.empty((n_members, len(rows)))
         ways = list(dict.fromkeys((name, learner._takes) for name, learner in members))

@@ -352,11 +352,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     # -- the way of a row --------------------------------------------------------------------
 
     def _source(self, X: Any, first: bool = False, learns: bool = True) -> RowSource:
-        """Return the rows of X, their columns checked against those before.
-
-        Where names are still open, after `start` and `add_features`, the rows that are learned
-        from next settle them.
-        """
+        """Return the rows of X, their columns checked against those before."""
         source, head = as_source(X, vars(self).get("feature_names_in_")), header(X)
         if first or "_open_names" not in vars(self):
             validate_data(self, head, reset=first, skip_check_array=True)

@@ -356,10 +356,7 @@ def held_whole_bytes(n_landmarks: int, n_rare: int, itemsize: int) -> tuple[int,
 
 
 def _share_out(memory: int, n_landmarks: int, n_rare: int, dtype: np.dtype) -> tuple[int, int]:
-    """Number of solvers that may run at once, and bytes left for kernel blocks.
-
-    Raises `ValueError` when what cannot be cut does not fit.
-    """
+    """Number of solvers that may run at once, and bytes left for kernel blocks."""
     square, rare = held_whole_bytes(n_landmarks, n_rare, dtype.itemsize)
     if square + rare > memory:
         most = int(min((memory / 48) ** 0.5, memory / (2 * dtype.itemsize * n_rare)))

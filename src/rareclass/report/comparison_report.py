@@ -267,10 +267,7 @@ def _within_budgets(tables: Mapping[str, ThresholdTable]) -> PageTable:
 
 
 def _agreement_section(y: NDArray[np.bool_], columns: Mapping[str, NDArray[np.float64]]) -> Section:
-    """Section on the rare rows that two rankings find among their highest, together and alone.
-
-    Of equal scores those that come first are higher.
-    """
+    """Section on the rare rows that two rankings find among their highest, together and alone."""
     rare, n_rare = y == 1, int(y.sum())
     orders = [np.argsort(-column, kind="stable") for column in columns.values()]
     tops = sorted({k for k in (*_TOPS, n_rare) if k <= len(y) / 2})

@@ -140,11 +140,7 @@ def nearest(
 def _differences(
     numbers: Mapping[str, Floats], words: Mapping[str, NDArray[np.int64]], a: int
 ) -> dict[str, Floats]:
-    """Difference of row a from every row, by column, from 0 to 1.
-
-    Numbers differ by the difference of their ranks, as shares of the rows; words by 0 or 1. An
-    empty number differs by 1 from others and by 0 from an empty one.
-    """
+    """Difference of row a from every row, by column, from 0 to 1."""
     found: dict[str, Floats] = {}
     for name, column in numbers.items():
         missing = np.isnan(column)
@@ -161,10 +157,7 @@ def _differences(
 def _failures_section(
     rows: ReadRows, kept: WholeRows, threshold: float, names: list[str]
 ) -> Section:
-    """Section on the rare rows of the lowest scores, each with the nearest rare row that was found.
-
-    `names` are the columns whose cells are shown.
-    """
+    """Section on the rare rows of the lowest scores, each with the nearest one found."""
     title, n_missed = "Where it fails", int((rows.y & (rows.scores <= threshold)).sum())
     rare = np.flatnonzero(rows.y[kept.places])
     frame, places = kept.cells[rare], kept.places[rare]
@@ -210,11 +203,7 @@ def _failures_section(
 
 
 def _cases_section(cases: Mapping[Any, Tally], n_alerts: int, n_rare: int | None) -> Section:
-    """Section on the rare rows of training that the highest rows are most like.
-
-    `cases` has for each, by its row in the training file or its name, the number of highest rows
-    nearest to it and their mean distance.
-    """
+    """Section on the rare rows of training that the highest rows are most like."""
     ranked = sorted(cases.items(), key=lambda each: (-each[1].n_rows, each[1].mean))
     rows = tuple(
         (_case(case), f"{count:,}", f"{distance:.3g}")

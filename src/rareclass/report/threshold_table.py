@@ -264,10 +264,7 @@ class Gains:
 
 
 def _short_threshold(held: HeldOutCuts, cut: int) -> float:
-    """Shortest decimal number t with (score below the cut) <= t < (score above the cut).
-
-    A person can type it, and it divides the rows as the midpoint would.
-    """
+    """Shortest decimal number t with (score below the cut) <= t < (score above the cut)."""
     n_above, n = int(held.ends[cut]), len(held.score)
     over = float(held.score[n_above - 1]) if n_above else np.inf
     under = float(held.score[n_above]) if n_above < n else -np.inf

@@ -220,10 +220,7 @@ def from_csv(
 
 
 class _ParquetParts:
-    """Parquet file, or folder of them, after a look at the footers: no rows are read yet.
-
-    Raises `InputError` for the faults that footers show.
-    """
+    """Parquet file, or folder of them, after a look at the footers: no rows are read yet."""
 
     def __init__(self, path: str | Path, roles: ColumnRoles) -> None:
         self.path = path_of(path)

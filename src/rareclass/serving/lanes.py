@@ -175,10 +175,7 @@ def _resolve(answered: Sequence[_Waiting]) -> None:
 
 
 def _mixes(live: Live) -> bool:
-    """Say whether rows of several requests read the same together as alone.
-
-    Dates without a known format do not: their format is inferred from all rows of a table.
-    """
+    """Say whether rows of several requests read the same together as alone."""
     return not any(
         column.reads_as == "date" and column.date_format is None for column in live.served.columns
     )

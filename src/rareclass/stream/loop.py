@@ -210,11 +210,7 @@ class StreamLoop:
             columns = [*first.frame.columns, self.options.target]
 
     def _lacks_target(self, first: Batch) -> bool:
-        """Return whether the first rows of JSON lines lack the target and others have it.
-
-        The keys of those rows are the columns: the source is opened again with the target among
-        them.
-        """
+        """Return whether the first rows of JSON lines lack the target and others have it."""
         target = self.options.target
         unknown = columns_fault([], [target])
         if target in first.frame.columns or all(row.reason != unknown for row in first.rejected):

@@ -150,10 +150,7 @@ def load_stream_model(path: Path) -> Model:
 
 
 def _counted(saved: SavedStream, encoder: StreamEncoder) -> tuple[TrainedColumn, ...]:
-    """Return the columns as the stream had them, of late more than long ago.
-
-    Of a category with more values than have a number of their own, the others are unlike all.
-    """
+    """Return the columns as the stream had them, of late more than long ago."""
     numbers = saved.drift.number_counts(saved.encoder)
     values = saved.drift.value_counts(saved.encoder)
     of_features = list(zip(saved.encoder.features, values.tolist(), strict=True))
@@ -185,10 +182,7 @@ def _counted(saved: SavedStream, encoder: StreamEncoder) -> tuple[TrainedColumn,
 
 
 def _threshold(saved: SavedStream, of_learner: float) -> float:
-    """Return the threshold of the window, by the rule of ``rareclass fit``; else the learner's.
-
-    Each row of the window was scored before it was learned from.
-    """
+    """Return the threshold of the window, by the rule of ``rareclass fit``; else the learner's."""
     scores, rare = saved.window.rows()
     found = default_thresholds(rare, scores) if len(scores) else []
     return found[0].threshold if found else of_learner

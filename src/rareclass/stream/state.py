@@ -129,10 +129,7 @@ class StreamState:
     def _test_then_train(
         self, rows: FloatArray, arrivals: Arrivals, born: NDArray[np.int64]
     ) -> FloatArray:
-        """Feed the learner, cut wherever a feature is born, so that batches do not show.
-
-        With alerts also where their reasons need a look at the weights.
-        """
+        """Feed the learner, cut wherever a feature is born, so that batches do not show."""
         learner, scores = self.learner, np.empty(len(rows))
         n_old = learner.n_features_in_ if learner.has_begun else 0
         blocks = blocks_of(arrivals.numbers)

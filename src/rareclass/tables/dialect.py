@@ -160,10 +160,7 @@ def _records(text: str, separator: str) -> list[list[str]]:
 
 
 def _header(title: str, text: str, separator: str, is_whole: bool) -> tuple[list[str], int] | None:
-    """Return the first row with something in it, and the lines up to its end.
-
-    None where its end is not in the text yet.
-    """
+    """Return the first row with something in it, and the lines up to its end."""
     lines = list(io.StringIO(text, newline=None))
     # A line is added: a row that takes it has a quote that is not closed.
     reader = csv.reader([*lines, "\n"], delimiter=separator)

@@ -167,10 +167,7 @@ def _typed_dates(cells: pl.Series) -> WrittenDates:
 
 
 def _format_of(cells: pl.Series) -> str:
-    """Find how dates are written that were dates by type in training.
-
-    Raises `InputError` where the cells may be day or month first.
-    """
+    """Find how dates are written that were dates by type in training."""
     profile, present = DateProfile(), cells.drop_nulls()
     profile.add(present)
     ways = profile.ways if len(present) else ()

@@ -228,10 +228,7 @@ class FolderSource:
         }
 
     def _may_move_on(self, current: FileSource) -> bool:
-        """Say whether to take the end of a file that may grow for its end: another is there.
-
-        Half a line that has just been written is left until it is complete, or old.
-        """
+        """Say whether to take the end of a file that may grow for its end: another is there."""
         if not self._reading.follow or self._other_file() is None:
             return False
         if not current.has_unfinished:

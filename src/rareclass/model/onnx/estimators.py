@@ -310,10 +310,7 @@ def export_pipeline(pipeline: Any) -> onnx.ModelProto:
 
 @cache
 def _register_converters() -> None:
-    """Make our estimators of numbers known to skl2onnx, once a process.
-
-    Outputs are those of `to_onnx`: score, label and, where the model has one, probability.
-    """
+    """Make our estimators of numbers known to skl2onnx, once a process."""
     for kind in CONVERTED:
         update_registered_converter(
             kind, f"Rareclass{kind.__name__}", _shapes, _convert, parser=_parse

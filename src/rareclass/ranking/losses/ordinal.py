@@ -253,10 +253,7 @@ class OrdinalLoss(PairLoss):
     def _split_at(
         self, level: int, order: np.ndarray, codes: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Held rows of a level, those above it, and what a pair of each weighs.
-
-        In some `order` of the held rows, in which their levels are `codes`.
-        """
+        """Held rows of a level, those above it, and what a pair of each weighs."""
         upper = order[codes > level]
         return order[codes == level], upper, weight[upper] * self.costs[level, self.codes[upper]]
 
