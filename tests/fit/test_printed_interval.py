@@ -47,6 +47,18 @@ def test_intervals_allow_for_other_training_rows(tmp_path, method, ratio):
         np.testing.assert_allclose(own_ends, expit(logit(value) + reach), atol=1e-6)
 
 
+def test_two_tenths_held_out_are_as_many_rows_as_they_are(tmp_path, monkeypatch):
+    """Where two of ten parts are held out, rare rows of the others make no interval narrower."""
+    monkeypatch.setattr("rareclass.ensemble.plan._MANY_ROWS", 100)
+    monkeypatch.setattr("rareclass.ensemble.plan._RARE_ROWS_FOR_TENTHS", 10)
+    found = trained(tmp_path, AutoMethod(members=("logistic regression",)))
+    held_out, estimate = found.content.held_out, found.estimate
+    assert (
+        (estimate.n_rare, estimate.n_rows) == ((held_out.y == 1).sum(), len(held_out.y)) == (8, 80)
+    )
+    assert not any("distinct:" in note for note in found.notes)
+
+
 @given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).map(sorted), st.floats(1.0, 3.0))
 def test_a_wider_interval_holds_the_narrower_one_and_stays_a_share(ends, factor):
     low, value, high = ends
