@@ -10,13 +10,7 @@ from scipy import sparse
 
 from hyperball.rach_cases import CLEARED, RARE, UNKNOWN, hidden_cluster
 from rareclass.hyperball import RACH
-from rareclass.hyperball.pool import (
-    MAJORITY,
-    UNLABELLED,
-    distances_to,
-    gather,
-    near_rows,
-)
+from rareclass.hyperball.pool import MAJORITY, UNLABELLED, distances_to, gather, near_rows
 from rareclass.hyperball.problem import InputSpace, Points
 from rareclass.hyperball.solver import one_class_center
 from rareclass.labels.partial_labels import read_partial_labels

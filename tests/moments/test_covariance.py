@@ -217,8 +217,7 @@ HAS_INVERSE = {("diagonal", "copy"), ("diagonal", "wide"), ("factor", "wide")}
 
 
 @pytest.mark.parametrize(
-    ("name", "case"),
-    sorted({*product(["full", "diagonal", "factor"], SINGULAR)} - HAS_INVERSE),
+    ("name", "case"), sorted({*product(["full", "diagonal", "factor"], SINGULAR)} - HAS_INVERSE)
 )
 def test_a_singular_covariance_gets_a_ridge_and_says_so(name, case):
     X, y = labelled(SINGULAR[case])

@@ -14,12 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 
 from draws import draws, quick
-from moments.mibc_cases import (
-    EXACT,
-    assert_same_hyperplane,
-    each_covariance,
-    rare_rows,
-)
+from moments.mibc_cases import EXACT, assert_same_hyperplane, each_covariance, rare_rows
 from oracles.moments import hard_margin, population, primal_solution
 from rareclass.errors import InputError
 from rareclass.moments import MIBC
