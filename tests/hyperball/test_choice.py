@@ -102,9 +102,6 @@ def test_rounding_errors_part_no_equal_rows():
     assert low.counts == (4, 0, 0)
 
 
-# -- how sure ------------------------------------------------------------------------------------
-
-
 @given(tp=st.integers(0, 40), fp=st.integers(0, 40), fn=st.integers(0, 40))
 @example(tp=0, fp=0, fn=0)
 def test_interval_is_wilsons_of_the_hits_among_what_is_or_was_called_rare(tp, fp, fn):
@@ -120,9 +117,6 @@ def test_interval_is_wilsons_of_the_hits_among_what_is_or_was_called_rare(tp, fp
     np.testing.assert_allclose((low, high), 2 * limits / (1 + limits), atol=1e-9)
     assert counts.f1 == pytest.approx(2 * tp / (2 * tp + fp + fn))
     assert low - 1e-12 <= counts.f1 <= high + 1e-12
-
-
-# -- the candidate ------------------------------------------------------------------------------
 
 
 def found(tp: int, fp: int = 0, n_rare: int = 6) -> RadiusChoice:

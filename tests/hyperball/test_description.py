@@ -156,9 +156,6 @@ def test_of_many_rows_a_sample_is_described():
     assert not np.array_equal(other.background_.rows, model.background_.rows)
 
 
-# -- several balls -------------------------------------------------------------------------------
-
-
 def test_balls_that_meet():
     X, y, _ = several_clusters([[2.0, 0.0], [3.0, 0.0], [-9.0, 0.0]], scale=0.5)
     names = np.array(["ok", "fraud", "theft", "spam", None], dtype=object)[y]
@@ -236,9 +233,6 @@ def test_the_words():
     )
     told = f"{first['feature']} {first['center']:.3g} {inside} {outside} {first['overlap']:.0%}"
     assert " ".join(lines[5].split()) == told
-
-
-# -- the picture ---------------------------------------------------------------------------------
 
 
 def kind_of(y, transduced):

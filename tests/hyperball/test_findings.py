@@ -44,9 +44,6 @@ def test_nothing_is_said_of_an_ordinary_ball():
     assert found_by(RACH(C2=0.0), X, y) == {}  # nobody who asks for no price needs to be told
 
 
-# -- more rows than can be rare ------------------------------------------------------------------
-
-
 @given(
     seed=st.integers(0, 10**6),
     C2=st.sampled_from([0.0, 0.003, 0.02, 0.1, 1.0]),
@@ -76,9 +73,6 @@ def test_a_dear_unlabelled_row_makes_a_ball_beyond_the_share_and_the_default_doe
         (message,) = RACH(C2=0.1).fit(X, y).messages_
     assert "A smaller C2 or a larger C1 makes a smaller ball" in message
     assert found_by(RACH(), X, y) == {}
-
-
-# -- two far groups ------------------------------------------------------------------------------
 
 
 def test_two_far_groups_make_a_useless_ball_and_the_advice_a_good_one():
@@ -118,9 +112,6 @@ def test_a_useless_ball_of_a_kernel_is_told_by_what_it_holds():
     assert values["radius"] == model.radius_
     assert 0.5 < values["share"] == np.mean(model.predict(X[y != RARE]) == RARE)
     assert "kernel" not in remedy
-
-
-# -- what is missing -----------------------------------------------------------------------------
 
 
 def test_no_majority_row():
@@ -197,9 +188,6 @@ def test_a_price_at_which_all_or_none_are_inside(C2, kind, change, kernel):
     assert values == {"label": RARE, "n_unlabelled": len(kept)}
     assert remedy == {"C2": change}
     assert (model.transduction_[kept] == RARE).all() == (change == "smaller")
-
-
-# -- several balls, weights ------------------------------------------------------------------------
 
 
 def test_each_ball_speaks_for_itself():

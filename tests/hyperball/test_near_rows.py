@@ -85,9 +85,6 @@ def test_distances_to_a_centre(to, n_jobs):
     np.testing.assert_allclose(found, by_loop, rtol=1e-12)
 
 
-# -- what gather makes of it ---------------------------------------------------------------------
-
-
 def gathered(X, y, weight=None, reach=3.0, max_kept=10_000, label=RARE):
     labels = read_partial_labels(y, weight, label, len(y))
     settings = RACH(filter=reach, max_kept=max_kept)

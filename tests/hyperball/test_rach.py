@@ -30,8 +30,6 @@ from rareclass.hyperball import RACH
 from rareclass.hyperball.pool import groups_of
 from rareclass.rows import from_parquet
 
-# -- the ball is the solution of Problem 1 -------------------------------------------------------
-
 
 @given(seed=SEEDS, C1=PRICES, C2=PRICES, weighted=st.booleans(), n_rare=st.integers(1, 6))
 @example(seed=808, C1=0.001, C2=0.2, weighted=True, n_rare=4)  # cases outweigh the cleared rows
@@ -111,9 +109,6 @@ def test_a_case_alone():
     assert model.predict([[1.0, 2.0], [3.0, 4.0], [1.1, 2.0]]).tolist() == [1, 0, 0]
 
 
-# -- weights -------------------------------------------------------------------------------------
-
-
 @given(seed=SEEDS, kernel=st.sampled_from([None, "gaussian"]), use_filter=st.booleans())
 @draws(20)
 def test_a_weight_is_so_many_copies_and_none_is_absence(seed, kernel, use_filter):
@@ -147,9 +142,6 @@ def test_absent_rows_change_nothing():
     np.testing.assert_array_equal(with_absent.center_, plain.center_)
     np.testing.assert_array_equal(with_absent.transduction_[:-4], plain.transduction_)
     assert with_absent.messages_ == plain.messages_
-
-
-# -- what labels must not depend on --------------------------------------------------------------
 
 
 @given(seed=SEEDS, data=st.data())
@@ -242,9 +234,6 @@ def test_the_same_seed_is_the_same_model_and_the_global_one_is_left_alone():
     np.testing.assert_array_equal(np.random.get_state()[1], state)
 
 
-# -- parameters ----------------------------------------------------------------------------------
-
-
 def test_slack_is_added_to_the_squared_radius():
     X, y, _ = hidden_cluster()
     plain = ball_of(X, y)
@@ -326,9 +315,6 @@ def test_a_solver_that_stops_short_says_so():
     assert ball_of(X, y, tol=1e-6).duality_gap_ <= 1e-6
 
 
-# -- scores and labels ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("names", [(0, 1), (1, 0), ("ok", "fraud"), ("a", "b"), (False, True)])
 def test_scores_labels_and_their_signs(names):
     X, y, truth = hidden_cluster()
@@ -370,9 +356,6 @@ def test_without_a_majority_label_it_is_a_one_class_ball():
     assert set(model.predict(X)) == {-1, 1}
     assert model.classes_.tolist() == [-1, 1]
     assert not (model.balls_[0].kinds < 0).any()
-
-
-# -- several categories, several balls -----------------------------------------------------------
 
 
 def test_each_category_gets_a_ball_to_which_the_others_are_majority():

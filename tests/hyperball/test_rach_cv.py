@@ -176,9 +176,6 @@ def test_margins_are_shares_of_what_the_kernel_measures():
     assert set((polynomial.cv_results_["margin"] / unit).round(9)) == {0.5, 0.2, 0.05}
 
 
-# -- folds ---------------------------------------------------------------------------------------
-
-
 def test_with_fewer_cases_than_folds_each_is_held_out_alone():
     X, y, _ = hidden_cluster(n_rare=3)
     model = chosen(X, y, C1s=[3.0], margins=[0.5])
@@ -271,9 +268,6 @@ def test_folds_that_hold_nothing_out_are_worth_nothing():
     assert model.score_interval_ == (0.0, 1.0)
     assert model.uncertainty_.startswith("F1 is not known")
     assert model.best_radius_slack_ == 0.0
-
-
-# -- held-out rows, weights, disk ------------------------------------------------------------------
 
 
 @pytest.mark.sampled(0)

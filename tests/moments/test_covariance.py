@@ -197,9 +197,6 @@ def test_one_feature_in_every_model():
         np.testing.assert_allclose(K, (2.0 - X.mean()) ** 2 / X.var(), rtol=1e-9)
 
 
-# -- ridges ------------------------------------------------------------------------------------
-
-
 def labelled(X):
     """The rows as a majority, with two rare ones."""
     return np.vstack([X, X.mean(axis=0) + 1.0, X.mean(axis=0) + 2.0]), np.r_[np.zeros(len(X)), 1, 1]

@@ -29,9 +29,6 @@ def rtol_of(given, rtol):
     return 1e-5 if "sparse_i" in str(given) else rtol
 
 
-# -- the problem ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("C", [1e-3, 0.03, 1.0, 50.0])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("ridge", ["auto", 0.3])
@@ -141,9 +138,6 @@ def test_units_of_features_do_not_matter_to_the_full_covariance():
     fresh = MIBC(ridge=0.5).fit(X @ A + b, Y)
     ridged = MIBC(ridge=0.5).fit(X, Y)
     assert not np.allclose(fresh.score_samples(X @ A + b), ridged.score_samples(X), atol=1e-2)
-
-
-# -- the same rows in other clothes --------------------------------------------------------------
 
 
 @pytest.mark.sampled(2)
@@ -291,9 +285,6 @@ def test_any_labels_whichever_sorts_first(common, rare):
     np.testing.assert_allclose(streamed.coef_, wanted.coef_, rtol=1e-6)
 
 
-# -- few rows, many features ---------------------------------------------------------------------
-
-
 @pytest.mark.sampled(12)
 @each_covariance
 @pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning")
@@ -308,9 +299,6 @@ def test_one_of_a_class_and_more_features_than_rows(given, container, n, n_rare,
     assert model.status_ == "converged"
     assert model.duality_gap_ <= model.tol
     assert model.score(container(data), y) > 0.5
-
-
-# -- moving state --------------------------------------------------------------------------------
 
 
 @each_covariance

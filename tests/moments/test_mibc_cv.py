@@ -149,9 +149,6 @@ def test_weights_count_in_moments_rare_rows_and_scores(scoring):
     np.testing.assert_allclose(model.coef_, best.coef_, rtol=1e-8)
 
 
-# -- ridges --------------------------------------------------------------------------------------
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["full", "diagonal", "factor"])
 def test_ridges_are_tried_with_every_price(name):
@@ -201,9 +198,6 @@ def test_what_cannot_be_tried_is_refused():
 def test_one_ridge_need_not_be_in_a_list(ridges):
     model = MIBCCV(CS, ridges=ridges, cv=3).fit(X, Y)
     assert model.cv_results_["ridge"].tolist() == [ridges] * 3
-
-
-# -- the chosen model ----------------------------------------------------------------------------
 
 
 @pytest.mark.sampled(1)

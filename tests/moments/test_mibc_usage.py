@@ -17,8 +17,6 @@ from rareclass.rows import RowSource, as_source
 
 X, Y = rare_rows()
 
-# -- what is refused -----------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     ("parameters", "text"),

@@ -66,9 +66,6 @@ def stream(n, d, seed=0, share=0.2, offset=0.0, missing=0.1):
     return X + offset, sign
 
 
-# -- the definition --------------------------------------------------------------------------
-
-
 def test_oracle_gradient_is_the_slope_of_its_objective():
     rng = np.random.default_rng(0)
     x, others, weight, w = rng.normal(size=4), rng.normal(size=(7, 4)), rng.random(7), np.ones(4)
@@ -141,9 +138,6 @@ def test_moments_are_weighted_mean_and_scatter():
         np.testing.assert_allclose(found.spread, np.trace(scatter))
 
 
-# -- low rank --------------------------------------------------------------------------------
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("lam", [0.0, 1e-2, 3.0])
 def test_weights_survive_folding(lam):
@@ -197,9 +191,6 @@ def test_a_great_rank_is_near_the_full_covariance():
     assert near.offset_ == pytest.approx(full.offset_, abs=0.05)
 
 
-# -- streams ---------------------------------------------------------------------------------
-
-
 @every_learner
 def test_one_class_leaves_weights_at_zero(learner):
     X, sign = stream(200, 3)
@@ -224,9 +215,6 @@ def test_every_eta_leaves_a_usable_model(learner, eta, lam):
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.offset_)
     assert roc_auc_score(y, model.score_samples(X)) > 0.7
-
-
-# -- weights, threshold, parameters ----------------------------------------------------------
 
 
 def test_offset_has_equal_tails_of_gaussian_classes():
