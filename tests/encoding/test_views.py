@@ -227,7 +227,8 @@ def test_rows_are_encoded_where_only_the_core_is_installed():
         name = waiting.pop()
         seen.add(name)
         path = package / name.replace(".", "/")
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        is_room = (path / "__init__.py").exists()
+        path = path / "__init__.py" if is_room else path.with_suffix(".py")
         code = path.read_text()
         found = re.findall(r"^\s*(?:from|import) ([\w.]+)", code, re.MULTILINE)
         assert not {each.split(".")[0] for each in found} & {"pandas", "skrub", "skops"}
