@@ -61,7 +61,7 @@ MOST_CODE = {
     "stream": 2060,
     "tables": 4148,
 }
-MOST_LINES = {"src/rareclass": 75_989, "tests": 54_955, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_989, "tests": 54_854, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
