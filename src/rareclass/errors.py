@@ -215,8 +215,8 @@ def bad_cell(
 def unknown_name(message: str, name: str, known: Iterable[str]) -> InputError:
     """Return the error of a setting that names what is not `known`.
 
-    >>> str(unknown_name("there is no 'treees'.", "treees", ["trees", "kernel"]))
-    "there is no 'treees'. Did you mean 'trees'?"
+    >>> str(unknown_name("there is no 'tree'.", "tree", ["trees", "kernel"]))
+    "there is no 'tree'. Did you mean 'trees'?"
     """
     names = list(known)
     near = nearest_name(name, names)
