@@ -40,7 +40,7 @@ MOST_CODE = {
     "fit": 1958,
     "folds": 497,
     # 2 from hyperball: scores of cases and how sure they are stand in one file
-    "hunt": 833,
+    "hunt": 831,
     "hyperball": 1921,
     "kernels": 590,
     # 6 from online: the labels of a call of partial_fit are settled here, for three rooms
@@ -59,9 +59,10 @@ MOST_CODE = {
     # from online: the check of a choice; the others from estimators: the guard of a thread
     "single files": 1797,
     "stream": 2060,
-    "tables": 4148,
+    # 2 from hunt: words for truth values, in reasons as well as in hunts
+    "tables": 4150,
 }
-MOST_LINES = {"src/rareclass": 75_989, "tests": 54_854, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_986, "tests": 54_768, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

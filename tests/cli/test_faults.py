@@ -54,7 +54,7 @@ def with_cell(column, row, text):
         (
             with_cell("amount", 16, "about 40"),
             (),
-            ["Column 'amount' holds text at row 17: 'about 40'", "--drop amount"],
+            ["all but 1 of its", "'about 40' at row 17", "--drop amount"],
         ),
         *(
             (with_cell("amount", 4, value), (), ["Column 'amount' holds", "at row 5"])

@@ -97,7 +97,7 @@ def test_what_is_odd_in_a_table_is_noted_once(tmp_path, table):
     said = " ".join(done.output.split())
     assert done.exit_code == 0, said
     for name, facts in (
-        ("late", ("90.0%", "'n.v.'", "row 5")),
+        ("late", ("all but 24 of its 240 cells", "'n.v.'", "row 5")),
         ("zip", ("00000",)),
         ("amount.1", ("column 3",)),
     ):

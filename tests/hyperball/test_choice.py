@@ -126,14 +126,13 @@ def found(tp: int, fp: int = 0, n_rare: int = 6) -> RadiusChoice:
 
 def test_the_score_is_precision_times_recall_up_to_a_factor():
     """In a table whose truth is known, and a recall that held-out rows told exactly."""
-    n_cases, n_rows = 400, 100_000
+    n_cases = 400
     recalls, calleds = np.array([0.25, 0.5, 0.75, 1.0]), np.array([150.0, 230.0, 900.0, 9000.0])
     choices = [[found(int(1000 * r), n_rare=1000) for r in recalls]]
     scores = pu_scores(choices, calleds[None])
     precision = recalls * n_cases / calleds
     factor = scores * n_cases / (precision * recalls)
     np.testing.assert_allclose(factor, factor[0], rtol=0.02)
-    assert n_rows > calleds.max()
 
 
 def test_fewer_rows_called_and_more_hits_are_better_and_nothing_found_is_nothing():

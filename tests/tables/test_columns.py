@@ -134,7 +134,7 @@ def test_codes_with_few_letters_can_be_declared_categories(tmp_path):
     path = tmp_path / "t.csv"
     pl.DataFrame({"code": cells, "y": [k % 10 == 0 for k in range(N)]}).write_csv(path)
     file = open_table(path)
-    with refused(ErrorKind.CELL, column="code", row=101, value="V22", says="99.5%"):
+    with refused(ErrorKind.CELL, column="code", row=101, value="V22", says="all but 1 of its"):
         read_training_table(file, "y")
     column = read_training_table(file, "y", categories=["code"]).columns[0]
     assert column.kind == "high-cardinality category"
@@ -245,6 +245,16 @@ def test_each_value_is_written_by_itself(cells):
         if isinstance(cell, float) and cell == cell:
             assert text is not None
             assert float(text) == cell
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [(["true", "False"], {1.0: "true", 0.0: "false"}), (["1", "0"], {}), (["true", "2"], {})],
+)
+def test_truth_values_are_told_as_they_were_written(tmp_path, cells, words):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "".join(f"{cells[k % 2]},{k % 5}\n" for k in range(40)))
+    assert read_training_table(open_table(path), "y").columns[0].words_of_truth == words
 
 
 def test_words_beside_numbers_are_named_in_the_order_of_the_table():

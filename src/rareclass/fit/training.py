@@ -427,11 +427,7 @@ def _fit(
 def _refit(
     data: TrainingSet, settings: FitSettings, chosen: Method, fitted: _Fitted, notes: list[str]
 ) -> _Fitted | None:
-    """Train on all rows as chosen; None where the model that was estimated is to be saved.
-
-    So it is where Ctrl-C or the time ended the training early: what is there by then may be far
-    from what was estimated.
-    """
+    """Train on all rows as chosen; None where Ctrl-C or the time ended a training early."""
     if getattr(fitted.model, "interrupted_", False):
         return None
     if not chosen.may_be_stopped:

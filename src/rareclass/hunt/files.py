@@ -167,17 +167,15 @@ def describe_in_units(table: HuntTable, hunt: Hunt) -> Described:
 
 def typical_values(table: HuntTable, hunt: Hunt) -> list[dict[str, Any]]:
     """Return, for each ball and category, the value that marks the inside most; strongest first."""
-    names = [
-        column.name
-        for column in table.rows.columns
-        if column.is_used and column.kind in ("category", "high-cardinality category", "boolean")
-    ]
     found = []
-    for name in names:
-        cells = table.rows.frame[name]
+    for column in table.rows.columns:
+        if column.kind not in ("category", "high-cardinality category", "boolean"):
+            continue
+        name, cells = column.name, table.rows.frame[column.name]
         if cells.dtype.is_float():
-            cells = cells.cast(pl.Int64)  # 0 and 1
-        words = cells.cast(pl.String).fill_null(_EMPTY).alias("value")
+            written = column.words_of_truth or {1.0: "1", 0.0: "0"}
+            cells = cells.replace_strict(written, return_dtype=pl.String)
+        words = cells.fill_null(_EMPTY).alias("value")
         for number, rows in enumerate(hunt.members):
             inside = words[rows].value_counts(name="inside")
             counts = inside.join(words.value_counts(name="all"), on="value").sort("value")

@@ -61,7 +61,7 @@ def in_order(labels: Sequence[Any]) -> list[int]:
 
 
 def one_spelling(counts: dict[str, int]) -> dict[str, str]:
-    """Return the most frequent spelling of each label; `counts` are rows.
+    """Return the most frequent spelling of each label that can be printed; `counts` are rows.
 
     Warns where a label has several spellings, and of labels that only look alike.
 
@@ -73,7 +73,7 @@ def one_spelling(counts: dict[str, int]) -> dict[str, str]:
     {'No': 'No', 'yes': 'yes', 'no': 'No', '1.50': '1.50'}
     """
     by_value: dict[float | str, list[str]] = {}
-    for label in sorted(counts, key=counts.__getitem__, reverse=True):
+    for label in sorted(counts, key=lambda each: (not each.isprintable(), -counts[each])):
         by_value.setdefault(label_value(label), []).append(label)
     for label, *others in by_value.values():
         if others:

@@ -97,13 +97,13 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     told = explain(content.estimator, X, groups=groups)
     names, effects = told.columns, told.contributions
     strongest = strongest_of(effects, k)
+    truth = {column.name: column.words_of_truth for column in content.encoder.columns}
     columns: list[tuple[list[Any], Any]] = []
     for place in range(k):
         chosen = strongest[:, place]
-        found = [(row, names[j]) if j >= 0 else None for row, j in enumerate(chosen)]
-        cells = [None if each is None else _text(rows[each[1]][each[0]]) for each in found]
+        reasons = [names[j] if j >= 0 else None for j in chosen]
+        cells = [name and _text(rows[name][row], truth[name]) for row, name in enumerate(reasons)]
         raised = [float(effects[row, j]) if j >= 0 else None for row, j in enumerate(chosen)]
-        reasons = [None if each is None else each[1] for each in found]
         columns += [(reasons, pl.String), (cells, pl.String), (raised, pl.Float64)]
     columns += [] if not content.rare_classes else _class_reasons(content, X, k)
     columns += _nearest(content, X, k)
@@ -154,12 +154,12 @@ def _nearest(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
     return columns
 
 
-def _text(cell: Any) -> str | None:
-    """Return a cell as it would be read in a table.
+def _text(cell: Any, truth: dict[float, str]) -> str | None:
+    """Return a cell as it would be read in a table; `truth` has the words for 1 and 0.
 
-    >>> _text(73.25), _text(3.0), _text("DE"), _text(None)
-    ('73.25', '3', 'DE', None)
+    >>> _text(73.25, {}), _text(3.0, {}), _text(1.0, {1.0: "true"}), _text("DE", {})
+    ('73.25', '3', 'true', 'DE')
     """
-    if cell is None:
-        return None
+    if cell is None or cell in truth:
+        return truth.get(cell)
     return f"{cell:.10g}" if isinstance(cell, float) else str(cell)

@@ -94,6 +94,12 @@ class Column:
         return "" if self.is_used else self.treatment.removeprefix("dropped: ")
 
     @property
+    def words_of_truth(self) -> dict[float, str]:
+        """Words that 1 and 0 stand for in a column of truth values; none where 1 and 0 stood."""
+        is_switch = self.kind == "boolean" and self.reads_as == "number" and self.truth
+        return dict(zip((1.0, 0.0), self.truth.split("/"), strict=True)) if is_switch else {}
+
+    @property
     def reading(self) -> CellReading:
         """How its cells are read."""
         is_switch = self.kind == "boolean" and self.reads_as == "number"

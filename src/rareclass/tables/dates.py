@@ -175,10 +175,7 @@ def way_in_words(date_format: str) -> str:
 
 
 class _Parts(NamedTuple):
-    """Text cells cut apart: the day as text, microseconds of the day, the offset in seconds.
-
-    The time is 0 where there is none, null where it is none.
-    """
+    """Text cells cut apart: day as text, microseconds of the day (0: none), offset in seconds."""
 
     day: pl.Series
     time: pl.Series

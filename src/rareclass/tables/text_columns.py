@@ -177,6 +177,12 @@ class CellProfile:
         return " ".join([self.number_styles[0], *self.units])
 
     @property
+    def numbers_but_text(self) -> str:
+        """How many cells hold numbers, and which do not, in words."""
+        but = f"numbers in all but {self.n_text:,} of its {self.n_present:,} cells: "
+        return f"{but}{shown(self.first_text)} at row {self.first_text_row:,}{self.other_words}"
+
+    @property
     def other_words(self) -> str:
         """Words beside numbers, but for the first one, to be named in a sentence."""
         others = sorted(set(self.words) - {self.first_text.lower()})
@@ -272,11 +278,7 @@ def check_text(name: str, profile: CellProfile, doubt: Doubt | None, otherwise: 
         )
         remedy = "Write them with a decimal point and nothing else"
     else:
-        share = (profile.n_present - profile.n_text) / profile.n_present
-        fault = (
-            f"Column {name!r} holds text at row {profile.first_text_row}: {cell} "
-            f"({share:.1%} of its cells are numbers){profile.other_words}."
-        )
+        fault = f"Column {name!r} holds {profile.numbers_but_text}."
         remedy = "Correct that cell or leave it empty"
     raise bad_cell(
         fault,
@@ -347,8 +349,8 @@ def notes_of_text(name: str, profile: CellProfile, found: TextReading) -> Iterat
     >>> profile = CellProfile()
     >>> profile.add(pl.Series(["3", "4", "5", "abc", *map(str, range(6))]), 1)
     >>> [note.words for note in notes_of_text("a", profile, reading_of_text(profile))]
-    ["column 'a' is taken as categories: 90.0% of its cells are numbers, but not 'abc' at row 4. \
-Leave such cells empty to have it read as numbers."]
+    ["column 'a' is taken as categories: it holds numbers in all but 1 of its 10 cells: 'abc' at \
+row 4. Leave such cells empty to have it read as numbers."]
     >>> profile = CellProfile(10, 10, n_integers=10, first_code="01067")
     >>> [note.words for note in notes_of_text("zip", profile, reading_of_text(profile))]
     ["column 'zip' is taken as categories: 01067 begins with a zero, as codes of places or cards \
@@ -380,10 +382,8 @@ do. Write quantities without such zeros."]
     elif is_words and profile.n_numbers > profile.n_text > 0:
         yield ColumnNote(
             FindingKind.MOSTLY_NUMBERS,
-            f"column {name!r} is taken as categories: {profile.n_numbers / profile.n_present:.1%} "
-            f"of its cells are numbers, but not {shown(profile.first_text)} at row "
-            f"{profile.first_text_row:,}{profile.other_words}. Leave such cells empty to have it "
-            "read as numbers.",
+            f"column {name!r} is taken as categories: it holds {profile.numbers_but_text}. Leave "
+            "such cells empty to have it read as numbers.",
         )
 
 
