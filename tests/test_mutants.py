@@ -4,17 +4,7 @@ import json
 
 import pytest
 
-from mutants.__main__ import (
-    ALL_ROOMS,
-    BESIDES,
-    EXPLAINED,
-    GAP,
-    KINDS,
-    ROOT,
-    draw,
-    explained,
-    keep,
-)
+from mutants.__main__ import ALL_ROOMS, BESIDES, EXPLAINED, GAP, KINDS, ROOT, draw, explained, keep
 from mutants.changes import Change, changed, changes_of, named
 from mutants.reach import ANYTHING, COLLECTING, Reach
 

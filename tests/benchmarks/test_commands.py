@@ -12,11 +12,7 @@ from benchmarks.figures import ROOT
 from benchmarks.pages.registry import PAGES
 
 # These take no options and begin at once.
-WITHOUT_HELP = {
-    "benchmarks.figures",
-    "benchmarks.millions",
-    "benchmarks.member_costs",
-}
+WITHOUT_HELP = {"benchmarks.figures", "benchmarks.millions", "benchmarks.member_costs"}
 
 
 def named_commands():

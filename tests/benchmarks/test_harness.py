@@ -68,10 +68,7 @@ def test_slow_cells_run_once_and_larger_sizes_of_stopped_ones_not_at_all(tmp_pat
 
     monkeypatch.setattr(run, "run_cell", outcomes)
     cells = [Cell("slow", "", {}), Cell("stops", "", {})]
-    cells += [
-        Cell("larger", "", {}, after="stops"),
-        Cell("largest", "", {}, after="larger"),
-    ]
+    cells += [Cell("larger", "", {}, after="stops"), Cell("largest", "", {}, after="larger")]
     ledger = Ledger("x", tmp_path / "x.json", {})
     run.run_group(Group("", cells, repeats=3, repeat_below=10.0), ledger, threads=2)
     assert [(r["key"], r["repeat"]) for r in ledger.runs] == [

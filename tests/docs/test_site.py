@@ -12,12 +12,7 @@ from benchmarks.pages.registry import PAGES as BENCHMARKS
 from docs.site_pages.command_reference import commands, section
 from docs.site_pages.kinds import ERRORS, FINDINGS, write_kinds
 from docs.site_pages.links import broken_links
-from docs.site_pages.llms_text import (
-    listed_pages,
-    markdown_pages,
-    page_names,
-    title_and_summary,
-)
+from docs.site_pages.llms_text import listed_pages, markdown_pages, page_names, title_and_summary
 from docs.site_pages.no_other_hosts import loaded_from_elsewhere
 from docs.site_pages.public_names import own_members, public_names, reference
 from rareclass.cli.app import app

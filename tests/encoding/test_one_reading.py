@@ -29,12 +29,7 @@ from rareclass.encoding.training_table import (
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import TableWarning
-from rareclass.tables.cells import (
-    canonical_words,
-    is_empty,
-    without_empty_marks,
-    word_of,
-)
+from rareclass.tables.cells import canonical_words, is_empty, without_empty_marks, word_of
 from rareclass.tables.reading import CellReading, read_cells
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_table

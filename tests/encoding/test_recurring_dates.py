@@ -47,11 +47,7 @@ def test_what_does_not_vary_is_left_out():
     week = 7 * 86400.0
     recurring = RecurringDates().fit(np.array([[0.0, week], [week, 3 * week], [np.nan, 0.0]]))
     names = [(part, first, second) for part, first, second in recurring.features_]
-    assert names == [
-        ("day of the month", 0, 0),
-        ("day of the month", 1, 1),
-        ("days", 0, 1),
-    ]
+    assert names == [("day of the month", 0, 0), ("day of the month", 1, 1), ("days", 0, 1)]
     assert recurring.n_cycles_ == 0
     days = recurring.transform(np.array([[0.0, 1.5 * 86400], [np.nan, 0.0]]))[:, 2]
     np.testing.assert_array_equal(days, [1.5, np.nan])

@@ -54,10 +54,7 @@ def moved(frame):
         "dates later": (frame.assign(**later), []),
         "kind": (frame.assign(kind="z"), ["kind"]),
         "shop": (frame.assign(shop="z"), ["shop"]),
-        "everything": (
-            everywhere.assign(kind="z", shop="z", **later),
-            [*NUMBERS, "kind", "shop"],
-        ),
+        "everything": (everywhere.assign(kind="z", shop="z", **later), [*NUMBERS, "kind", "shop"]),
     }
 
 

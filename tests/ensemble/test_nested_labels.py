@@ -29,12 +29,7 @@ from rareclass.ensemble.members.machines import (
 )
 from rareclass.ensemble.members.trees import ExtraTrees
 from rareclass.ensemble.score_functions import LinearFunction, MeanFunction
-from rareclass.ensemble.training_rows import (
-    FitInput,
-    FoldedRows,
-    TrainingViews,
-    read_training_rows,
-)
+from rareclass.ensemble.training_rows import FitInput, FoldedRows, TrainingViews, read_training_rows
 from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.model.model_file import load_model, save_model
 from to_onnx.sessions import answers, differences

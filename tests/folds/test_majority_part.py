@@ -9,13 +9,7 @@ from draws import draws
 from rareclass.folds.majority_part import draw_class, draw_majority, weight_for_all
 
 
-@given(
-    st.integers(0, 2**32),
-    st.integers(1, 40),
-    st.integers(1, 60),
-    st.booleans(),
-    st.booleans(),
-)
+@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 60), st.booleans(), st.booleans())
 @draws(80)
 def test_drawn_rows_stand_for_their_class(seed, n_rare, n_rest, weighted, all_rare):
     random = np.random.default_rng(seed)

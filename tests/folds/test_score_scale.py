@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 from draws import draws
 from faults import refused
 from rareclass.errors import ErrorKind
-from rareclass.folds.score_scale import (
-    MajorityScores,
-    ScoreMap,
-    match_majority,
-    on_scale_of_folds,
-)
+from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority, on_scale_of_folds
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -59,8 +54,7 @@ def test_the_scale_of_folds_is_the_false_positive_rate_within(seed):
 
 
 @pytest.mark.parametrize(
-    ("folds", "kind"),
-    [([0, 0, 1], ErrorKind.SHAPE), ([0, 0, 1, 1], ErrorKind.TOO_FEW_ROWS)],
+    ("folds", "kind"), [([0, 0, 1], ErrorKind.SHAPE), ([0, 0, 1, 1], ErrorKind.TOO_FEW_ROWS)]
 )
 def test_folds_without_a_scale_are_refused(folds, kind):
     y = np.array([True, False, True, True])

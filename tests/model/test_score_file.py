@@ -31,10 +31,7 @@ def decision():
 
 @pytest.mark.sampled(0)
 @draws(60)
-@given(
-    st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=5),
-    st.integers(1, 8),
-)
+@given(st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=5), st.integers(1, 8))
 def test_the_highest_are_those_of_a_stable_sort(batches, size):
     best = _Best(size)
     first = 0

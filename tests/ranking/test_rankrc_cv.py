@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import (
-    average_precision_score,
-    balanced_accuracy_score,
-    roc_auc_score,
-)
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from made_tables import rare_mixture

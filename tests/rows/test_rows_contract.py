@@ -77,12 +77,7 @@ def in_parts_of_little_memory(X, edges, y):
     return held(InProcess(memory_limit=1000), cut(X, edges), cut(y, edges))
 
 
-KINDS = [
-    in_memory,
-    on_disk,
-    in_parts,
-    in_parts_of_little_memory,
-]
+KINDS = [in_memory, on_disk, in_parts, in_parts_of_little_memory]
 
 
 @st.composite

@@ -16,13 +16,7 @@ from rareclass.stream.checkpoint import LOCK, checkpoints_in
 from rareclass.stream.log import read_log
 from rareclass.stream.options import parse_parameters
 from rareclass.stream.reading import WaitingRows
-from stream.messy_stream import (
-    assert_same,
-    newest_rows,
-    options_for,
-    outcome,
-    run,
-)
+from stream.messy_stream import assert_same, newest_rows, options_for, outcome, run
 
 pytestmark = pytest.mark.usefixtures("few_first_rows")
 

@@ -22,12 +22,7 @@ from rareclass.tables import text_source
 from rareclass.tables.byte_streams import PipeBytes
 from rareclass.tables.csv_file import CsvSource
 from rareclass.tables.reading import text_of_values
-from rareclass.tables.sources import (
-    FolderSource,
-    Reading,
-    open_file,
-    open_source,
-)
+from rareclass.tables.sources import FolderSource, Reading, open_file, open_source
 from rareclass.tables.table_file import open_table
 from tables.readings import now, read_all, records_of
 
@@ -284,10 +279,7 @@ def test_headers_that_differ_within_a_folder(tmp_path):
     (tmp_path / "5.csv").touch()
     good, bad = records_of(read_all(open_source(str(tmp_path))))
     assert good == [("1.csv", 2, ("1", "2")), ("2.csv", 2, ("3", "4"))]
-    assert bad == [
-        ("3.csv", 2, "unknown column 'c'", "5,6"),
-        ("4.csv", 2, "no column 'b'", "5"),
-    ]
+    assert bad == [("3.csv", 2, "unknown column 'c'", "5,6"), ("4.csv", 2, "no column 'b'", "5")]
 
 
 def test_columns_of_parquet_that_differ_within_a_folder(tmp_path):
@@ -369,10 +361,7 @@ def test_cells_of_csv_stay_text_but_for_decimal_commas(tmp_path):
     tabs = tmp_path / "t.txt"
     tabs.write_text("a b\tc\n1\t\n")
     (batch,) = read_all(open_source(str(tabs)))
-    assert batch.frame.to_dict(as_series=False) == {
-        "a b": ["1"],
-        "c": [""],
-    }
+    assert batch.frame.to_dict(as_series=False) == {"a b": ["1"], "c": [""]}
 
 
 def test_columns_may_be_fixed(tmp_path):
