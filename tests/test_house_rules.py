@@ -32,7 +32,8 @@ MOST_CODE = {
     "compare": 1384,
     "decide": 2054,
     # 27 from serving: encoders tell what is unlike training, and examples of it
-    "encoding": 2841,
+    # 2 from tables: truth values are no ranges of a ball
+    "encoding": 2843,
     "ensemble": 3014,
     "estimators": 359,
     "explain": 378,
@@ -59,8 +60,7 @@ MOST_CODE = {
     # from online: the check of a choice; the others from estimators: the guard of a thread
     "single files": 1797,
     "stream": 2060,
-    # 2 from hunt: words for truth values, in reasons as well as in hunts
-    "tables": 4150,
+    "tables": 4148,
 }
 MOST_LINES = {"src/rareclass": 75_986, "tests": 54_768, "benchmarks": 17_898}
 MOST_FILES = 300

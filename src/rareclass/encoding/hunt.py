@@ -195,7 +195,9 @@ class HuntEncoder:
                 )
 
     def _meant_by_numbers(self, table: TypedTable) -> list[Coordinate]:
-        meant = [Coordinate(c.name, c.name, is_number=True) for c in self._of_kind(table, "number")]
+        switches = {column.name for column in self.columns if column.kind == "boolean"}
+        numbers = [column.name for column in self._of_kind(table, "number")]
+        meant = [Coordinate(name, name, is_number=name not in switches) for name in numbers]
         dates = [column.name for column in self._of_kind(table, "date")]
         for part, first, second in self.dates_.features_:
             name = f"{dates[first]}: {part}"

@@ -470,14 +470,12 @@ class CsvSource(TextSource):
             self._reject(taken, line, reason, b"".join(self._lines.ahead[at:end]))
 
     def _frame_of(self, taken: TakenRows) -> pl.DataFrame:
-        if self._dialect is None or self.columns is None:
-            return pl.DataFrame()
-        if not taken.lines:
-            return pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
+        if self._dialect is None or not taken.lines:
+            return pl.DataFrame(schema=dict.fromkeys(self.columns or (), pl.String))
         names = self._dialect.names
         cells = taken.cells or list(chain.from_iterable(taken.rows))
-        text = {name: pl.Series(name, cells[k :: len(names)]) for k, name in enumerate(names)}
-        frame = pl.DataFrame([text[name] for name in self.columns])
+        text = {name: cells[k :: len(names)] for k, name in enumerate(names)}
+        frame = pl.DataFrame(text, dict.fromkeys(names, pl.String)).select(self.columns)
         if not self._dialect.decimal_commas:
             return frame
         return frame.select(pl.all().str.replace(f"^{COMMA_CELL}$", "${1}.${2}"))
