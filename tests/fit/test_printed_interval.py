@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
+from rareclass.ensemble.plan import MOST_ROWS
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.training import train
@@ -16,13 +17,13 @@ from rareclass.metrics.intervals import Interval, widened
 from rareclass.tables.table_file import open_table
 
 
-def trained(folder, method):
-    """A model of 400 rows, a tenth of them rare."""
+def trained(folder, method, copies=1):
+    """A model of 400 rows, a tenth of them rare, each so many times."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 10 == 0
     X = rng.normal(size=(400, 3)) + y[:, None]
     table = pl.DataFrame(X, list("abc")).with_columns(y=pl.Series(y.astype(int)))
-    table.write_csv(folder / "t.csv")
+    pl.concat([table] * copies).write_csv(folder / "t.csv")
     settings = FitSettings(target="y", method=method, baseline=False)
     return train(read_training_set(open_table(folder / "t.csv"), settings), settings)
 
@@ -47,16 +48,17 @@ def test_intervals_allow_for_other_training_rows(tmp_path, method, ratio):
         np.testing.assert_allclose(own_ends, expit(logit(value) + reach), atol=1e-6)
 
 
-def test_two_tenths_held_out_are_as_many_rows_as_they_are(tmp_path, monkeypatch):
-    """Where two of ten parts are held out, rare rows of the others make no interval narrower."""
+@pytest.mark.parametrize("copies", [1, 3])
+def test_two_tenths_held_out_of_thinned_rows_count_as_what_they_are(tmp_path, monkeypatch, copies):
+    """Rare rows that no fold holds out make no interval narrower; copies count where they are."""
     monkeypatch.setattr("rareclass.ensemble.plan._MANY_ROWS", 100)
     monkeypatch.setattr("rareclass.ensemble.plan._RARE_ROWS_FOR_TENTHS", 10)
-    found = trained(tmp_path, AutoMethod(members=("logistic regression",)))
+    monkeypatch.setitem(MOST_ROWS, "standard", 200)
+    found = trained(tmp_path, AutoMethod(members=("logistic regression",)), copies)
     held_out, estimate = found.content.held_out, found.estimate
-    assert (
-        (estimate.n_rare, estimate.n_rows) == ((held_out.y == 1).sum(), len(held_out.y)) == (8, 80)
-    )
-    assert not any("distinct:" in note for note in found.notes)
+    assert ((held_out.y == 1).sum(), estimate.n_rare) == (8, 8 * copies)
+    assert estimate.n_rows == pytest.approx(80 * copies, rel=0.3)
+    assert any("are distinct:" in note for note in found.notes) is (copies > 1)
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).map(sorted), st.floats(1.0, 3.0))

@@ -105,11 +105,11 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         ``roc_auc``, ``average_precision``, ``average_precision_low`` and ``_high`` (95 percent),
         ``seconds``, ``weight``; all on held-out rows. ``pandas.DataFrame(model.leaderboard_)``.
     held_out_ : dict of ndarray
-        Scores of training rows by functions and weights that did not see them: ``row``
-        (its number in X), ``rare``, ``score`` and, where rows are weighted or thinned, ``weight``.
-        They stand for new rows: for estimates, thresholds and calibration. ``pooled`` orders the
-        majority rows of different folds more finely, on one scale of all folds. Of several rare
-        classes also ``which`` (the position of the row's class in ``pos_label_``, -1 for the rest)
+        Scores of training rows by functions and weights that did not see them: ``row`` (its number
+        in X), ``rare``, ``score`` and, where rows are weighted or thinned, ``weight`` in units of
+        `sample_weight`. They stand for new rows: for estimates, thresholds and calibration.
+        ``pooled`` orders the majority rows of different folds more finely, on one scale. Of several
+        rare classes also ``which`` (place of the row's class in ``pos_label_``, -1 for the rest)
         and ``class_probability`` (one column a rare class, were the row rare).
     calibration_ : Calibration
         Map from scores to probabilities, learned on ``held_out_``; None where no rare row was held
@@ -269,7 +269,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             "rare": is_rare,
             "score": scores,
             "pooled": combination.pooled(held_out.tested) / LN_10,
-            **({} if weight is None else {"weight": weight}),
+            **({} if weight is None else {"weight": weight * views.rows.unit}),
         }
         if classes is not None:
             assert views.rows.which is not None

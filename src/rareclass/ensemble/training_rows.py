@@ -62,6 +62,7 @@ class FoldedRows(NamedTuple):
     which: np.ndarray | None = None
     # What a column says of a row's label is out of its part where there is one other fold.
     label_part: np.ndarray | None = None
+    unit: float = 1.0  # of the weights, in weights as they were given
 
     @property
     def shape(self) -> "TableShape":
@@ -151,13 +152,13 @@ def read_training_rows(
     if is_drawn and weight is not None:
         fold = with_equal_rows_together(table, is_rare, fold)
     weight = row_weights(weight, table.n_rows)
-    kept = np.sort(np.concatenate([labels.rare, labels.majority]))
+    kept, unit = np.sort(np.concatenate([labels.rare, labels.majority])), 1.0
     if weight is not None:
         weight = weight[kept]
         # Whole weights are numbers of copies; of others only the ratios count.
         if weight.max() > _MOST_COPIES or (weight != np.round(weight)).any():
-            weight = weight / weight.max()  # sums of very large ones do not fit
-            weight = weight / weight.mean()
+            unit = weight.max() * (weight / weight.max()).mean()  # sums of large ones do not fit
+            weight = weight / unit
     rows = FoldedRows(
         table,
         is_rare,
@@ -168,6 +169,7 @@ def read_training_rows(
         is_drawn=is_drawn,
         which=which,
         label_part=part,
+        unit=unit,
     )
     return rows.part(kept, weight) if len(kept) < table.n_rows else rows, labels
 

@@ -113,11 +113,9 @@ class AutoMethod(Method[RareClassifier]):
         return [learned.get(column.name, column) for column in columns]
 
     def cross_fitted(self, model: RareClassifier, rows: EncodedRows) -> ScoredRows:
-        """Held-out scores; a rare row counts as many rows as it has copies, as none is thinned."""
+        """Held-out scores; they stand for the rows held out, copies and thinned ones included."""
         held_out = model.held_out_
         weight = held_out.get("weight")
-        if weight is not None:
-            weight = weight / weight[held_out["rare"]].min()
         y, scores, row = held_out["rare"].astype(np.int16), held_out["score"], held_out["row"]
         classes = None
         if rows.which is not None and model.calibration_ is not None:
