@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError, counted
-from rareclass.estimators.search import Fold, make_folds
 from rareclass.folds.dealing import dealt, places, read_times, stretches
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from rareclass.encoding.typed_table import TypedTable
     from rareclass.ensemble.members.member import EncodedFolds, RowsAsUnseen
     from rareclass.ensemble.plan import TableShape
-    from rareclass.estimators.search import Scoring
+    from rareclass.estimators.search import Fold, Scoring
 
 # Larger weights are no numbers of copies, whole or not.
 _MOST_COPIES = 1e9
@@ -403,6 +402,8 @@ def fold_numbers(
     leaves rows out which it does not test, and where groups or times do not fit the rows or leave
     too few folds.
     """
+    from rareclass.estimators.search import make_folds
+
     is_count = isinstance(cv, (bool, int, np.integer))
     _check(cv, labels, is_count, groups is not None, time is not None)
     is_rare = np.zeros(n_rows, dtype=bool)
@@ -452,7 +453,7 @@ def _check(cv: Any, labels: Labels, is_count: bool, has_groups: bool, has_time: 
         )
 
 
-def _as_numbers(folds: list[Fold], labels: Labels, n_rows: int) -> np.ndarray:
+def _as_numbers(folds: "list[Fold]", labels: Labels, n_rows: int) -> np.ndarray:
     """Return numbers of folds that each learn from all rows but those that they test."""
     kept = np.sort(np.concatenate([labels.rare, labels.majority]))
     number = np.full(n_rows, ALWAYS_LEARNED)

@@ -353,10 +353,7 @@ class _Unpacker(pickle.Unpickler):
 
 
 def _packed(fn: Callable, broadcast: tuple) -> tuple[bytes, list[SentOnce]]:
-    """Pickle a call; values that are sent once are left out and returned.
-
-    Functions and classes that another process cannot import go by value.
-    """
+    """Pickle a call, what cannot be imported by value; values that are sent once are returned."""
     file = io.BytesIO()
     packer = _Packer(file)
     packer.dump((fn, broadcast))
