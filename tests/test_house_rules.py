@@ -50,11 +50,11 @@ MOST_CODE = {
     "metrics": 1914,
     "model": 3847,
     "moments": 1591,
-    "online": 2429,
+    "online": 2427,
     "ranking": 3874,
     "report": 3423,
     "review": 1102,
-    "rows": 1848,
+    "rows": 1850,  # 2 from online: the columns of a table are called as in the table
     "serving": 1466,
     # 15 from cli: errors that all rooms word here; 3 from ensemble: the plan is told in Python; 4
     # from online: the check of a choice; the others from estimators: the guard of a thread
@@ -62,7 +62,7 @@ MOST_CODE = {
     "stream": 2060,
     "tables": 4148,
 }
-MOST_LINES = {"src/rareclass": 75_986, "tests": 54_768, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_986, "tests": 54_574, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

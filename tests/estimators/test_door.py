@@ -7,31 +7,106 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rareclass import MIBC, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
+from rareclass import (
+    MIBC,
+    MIBCCV,
+    RACH,
+    RACHCV,
+    OrdinalRankRC,
+    RankRC,
+    RankRCCV,
+    StochasticRankRC,
+)
 from rareclass.estimators.estimator import FitsRows, read_features, same_columns, settings_of
 from rareclass.findings import Finding, finding_of, warn
 from rareclass.labels.two_classes import StreamLabels, row_weights
 from rareclass.online import CBR
-from rareclass.rows import from_arrays
+from rareclass.rows import from_arrays, from_parquet
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (np.arange(60) < 9).astype(int)
+WORDS = np.array(["fine", "rare"])[Y]
 
 
-@pytest.mark.parametrize("kind", [RankRC, OrdinalRankRC, MIBC, StochasticRankRC, CBR])
-def test_rows_anywhere_give_the_model_of_rows_in_memory(kind):
-    parameters = {"random_state": 0} if "random_state" in kind().get_params() else {}
+KINDS = [
+    RankRC(),
+    RankRCCV(lams=[1.0, 0.1], cv=2, random_state=0),
+    OrdinalRankRC(levels=["fine", "rare"]),
+    StochasticRankRC(random_state=0),
+    MIBC(),
+    MIBC(covariance="diagonal"),
+    MIBC(covariance="factor", n_factors=1, random_state=0),
+    MIBCCV(Cs=[0.1, 1.0], cv=2, random_state=0),
+    RACH(C2=0.01),
+    RACH(C2=0.01, kernel="gaussian"),
+    RACHCV(C1s=[1.0, 3.0], cv=2, n_balls=1, random_state=0),
+    CBR(random_state=0),
+]
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
+
+
+def learned(model):
+    """Fitted arrays by name, those of a search included, but for counts of steps."""
+    parts = {**vars(model), **getattr(model, "cv_results_", {})}
+    parts.pop("mean_n_iter", None)
+    return {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
+
+
+@every_kind
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.filterwarnings("ignore:the ball of")
+def test_rows_anywhere_give_the_model_of_rows_in_memory(kind, on_disk, tmp_path):
     weight = np.resize([1.0, 2.0], 60)
-    model = kind(**parameters).fit(X, Y, weight)
-    rows = from_arrays(pd.DataFrame(X, columns=["a", "b"]), Y, weight)
-    other = kind(**parameters).fit_rows(rows)
-    np.testing.assert_allclose(model.score_samples(X), other.score_samples(rows), rtol=1e-9)
-    assert other.feature_names_in_.tolist() == ["a", "b"]
-    assert kind.fit_rows is FitsRows.fit_rows
+    y = np.where(np.arange(60) % 4 == 3, -1, Y) if isinstance(kind, RACH | RACHCV) else WORDS
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model, other = clone(kind).fit(X, y, weight), clone(kind)
+    assert type(kind).fit_rows is FitsRows.fit_rows
+    rows = from_arrays(table, y, weight)
+    if on_disk:
+        path = tmp_path / "rows.parquet"
+        table.assign(y=y, w=weight).to_parquet(path, row_group_size=25)
+        rows = from_parquet(path, "y", weight="w", scratch=tmp_path)
+    with rows:
+        other.fit_rows(rows)
+        found, wanted = other.score_samples(rows), model.score_samples(X)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(other.predict(rows), model.predict(X))
+        assert other.score(rows, rows.y) == pytest.approx(model.score(X, y))
+    for each in (other, getattr(other, "best_estimator_", other)):
+        assert each.feature_names_in_.tolist() == ["a", "b"]
+    found = learned(other)
+    for name, part in learned(model).items():
+        if part.dtype.kind == "f":
+            np.testing.assert_allclose(found[name], part, rtol=1e-7, atol=1e-9, err_msg=name)
+        else:
+            np.testing.assert_array_equal(found[name], part, err_msg=name)
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_missing_and_infinite_values_are_named_by_row_and_column(kind, value, word):
+    wrong = X.copy()
+    wrong[17, 1] = value
+    tables = {np.asarray: "1", sparse.csr_array: "1"}
+    tables[lambda rows: pd.DataFrame(rows, columns=["a", "b"])] = "'b'"
+    for make, column in tables.items():
+        model = clone(kind).fit(make(X), WORDS)
+        calls = [lambda rows: clone(kind).fit(rows, WORDS), model.score_samples, model.predict]
+        if hasattr(kind, "partial_fit"):
+            calls.append(
+                lambda rows: clone(kind).partial_fit(rows, WORDS, classes=["fine", "rare"])
+            )
+        for call in calls:
+            with pytest.raises(ValueError, match=rf"(?s){word}.*row 17, column {column}"):
+                call(make(wrong))
 
 
 def test_columns_are_remembered_and_compared():

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -24,11 +23,9 @@ from hyperball.rach_cases import (
     hidden_cluster,
     problem_1,
     several_clusters,
-    unwarned,
 )
 from rareclass.hyperball import RACH
 from rareclass.hyperball.pool import groups_of
-from rareclass.rows import from_parquet
 
 
 @given(seed=SEEDS, C1=PRICES, C2=PRICES, weighted=st.booleans(), n_rare=st.integers(1, 6))
@@ -197,21 +194,6 @@ def test_however_the_rows_are_held(way, kernel):
     expected = plain.score_samples(X)
     np.testing.assert_allclose(other.score_samples(X), expected, atol=1e-5 * scale)
     np.testing.assert_allclose(plain.score_samples(held), expected, atol=1e-5 * scale)
-
-
-@pytest.mark.parametrize("kernel", [None, "gaussian"])
-def test_rows_on_disk(tmp_path, kernel):
-    X, y, _ = hidden_cluster()
-    weight = np.random.default_rng(0).integers(1, 3, len(y))
-    cells = dict(zip("abc", X.T, strict=True))
-    pq.write_table(pa.table({**cells, "y": y, "w": weight}), tmp_path / "rows.parquet")
-    plain = ball_of(X, y, weight, kernel=kernel)
-    with from_parquet(tmp_path / "rows.parquet", "y", weight="w") as rows, unwarned():
-        model = RACH(**QUIET, tol=1e-10, kernel=kernel).fit_rows(rows)
-        np.testing.assert_array_equal(model.score_samples(rows), plain.score_samples(X))
-    np.testing.assert_array_equal(model.transduction_, plain.transduction_)
-    np.testing.assert_array_equal(model.center_, plain.center_)
-    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
 @pytest.mark.sampled(1)

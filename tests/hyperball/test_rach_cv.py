@@ -4,8 +4,6 @@ import re
 import warnings
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from sklearn.model_selection import LeaveOneOut, ShuffleSplit, StratifiedKFold
 
@@ -24,7 +22,6 @@ from hyperball.rach_cases import (
 )
 from rareclass.hyperball import RACH, RACHCV
 from rareclass.hyperball.choice import ConfusionCounts, choose_radius, f1_interval
-from rareclass.rows import from_parquet
 
 CANDIDATES = [
     {"C1": 1.0, "C2": 0.02, "margin": 0.0},
@@ -323,18 +320,6 @@ def test_a_weight_is_so_many_copies(learn_radius, radius):
     np.testing.assert_allclose(
         weighted.score_samples(X), copies.score_samples(X), atol=0.05 * copies.radius_**2
     )
-
-
-def test_rows_on_disk(tmp_path):
-    X, y, _ = hidden_cluster(n=100)
-    pq.write_table(
-        pa.table({**dict(zip("abc", X.T, strict=True)), "y": y}), tmp_path / "rows.parquet"
-    )
-    plain = chosen(X, y, C1s=[1.0, 3.0], cv=3)
-    with from_parquet(tmp_path / "rows.parquet", "y") as rows, unwarned():
-        model = RACHCV(C1s=[1.0, 3.0], cv=3, n_balls=1).fit_rows(rows)
-    np.testing.assert_array_equal(model.transduction_, plain.transduction_)
-    np.testing.assert_array_equal(model.cv_results_["f1"], plain.cv_results_["f1"])
 
 
 def test_without_refitting_there_is_no_model():

@@ -7,7 +7,6 @@ import time
 from os import getpid, kill
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -118,43 +117,6 @@ def test_parameters_that_are_refused(change, message):
     X, y, _ = hidden_cluster(n=80)
     with pytest.raises(ValueError, match=message):
         RACH(**change).fit(X, y)
-
-
-def with_cell(X, value):
-    X = X.copy()
-    X[17, 2] = value
-    return X
-
-
-def test_rows_that_are_refused():
-    X, y, _ = hidden_cluster(n=80)
-    for value, said in ((np.nan, "NaN"), (np.inf, "infinity")):
-        for make in (np.asarray, lambda X: pd.DataFrame(X, columns=["a", "b", "c"])):
-            with pytest.raises(ValueError, match=rf"(?is){said}.*row 17.*|row 17.*{said}") as told:
-                RACH().fit(make(with_cell(X, value)), y)
-            assert "column" in str(told.value)
-    with pytest.raises(ValueError, match="column 'c'"):
-        RACH().fit(pd.DataFrame(with_cell(X, np.nan), columns=["a", "b", "c"]), y)
-    for refused in (X[:0], X[:, :0], X[0], X[None]):
-        with pytest.raises(ValueError, match=r"0 sample|0 feature|2D|dim"):
-            RACH().fit(refused, y[: len(refused)])
-    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[80, 79\]"):
-        RACH().fit(X, y[1:])
-    words = pd.DataFrame({"a": X[:, 0], "b": ["x"] * 80})
-    with pytest.raises(ValueError, match="column 'b'"):
-        RACH().fit(words, y)
-
-
-def test_rows_to_predict_that_are_refused():
-    X, y, _ = hidden_cluster(n=80)
-    model = RACH(**QUIET).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(pd.DataFrame(X, columns=["a", "c", "b"]))
-    plain = RACH(**QUIET).fit(X, y)
-    with pytest.raises(ValueError, match="X has 2 features, but RACH is expecting 3"):
-        plain.predict(X[:, :2])
-    with pytest.raises(ValueError, match=r"row 17"):
-        plain.predict(with_cell(X, np.nan))
 
 
 def test_labels_that_fit_did_not_see_are_refused_by_score():

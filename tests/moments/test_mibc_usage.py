@@ -43,22 +43,6 @@ def test_bad_parameters_are_named(parameters, text):
             learn()
 
 
-def test_bad_rows_are_named():
-    bad = X.copy()
-    bad[7, 1] = np.nan
-    for data in (bad, sparse.csr_array(bad)):
-        for learn in (
-            lambda model, data=data: model.fit(data, Y),
-            lambda model, data=data: model.partial_fit(data, Y, classes=[0, 1]),
-            lambda model, data=data: model.fit(X, Y).predict(data),
-        ):
-            with pytest.raises(ValueError, match="NaN: row 7, column 1"):
-                learn(MIBC())
-    bad[7, 1] = -np.inf
-    with pytest.raises(ValueError, match=r"infinity.*row 7, column 1"):
-        MIBC().fit(bad, Y)
-
-
 def test_labels_that_cannot_be_learned_from():
     with pytest.raises(ValueError, match=r"one class only, 0: there is nothing"):
         MIBC().fit(X, np.zeros(400, int))

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import cross_val_score
@@ -18,7 +16,6 @@ from made_tables import ordinal_table
 from oracles.ordinal import cost_matrix, mauc_by_pairs, ordinal_minimum
 from rareclass import OrdinalRankRC, RankRC
 from rareclass.decide import level_thresholds
-from rareclass.rows import from_parquet
 
 X, Y = ordinal_table(400, [0.8, 0.1, 0.06, 0.04])
 MAJORITY = {"lowest": [0.7, 0.2, 0.1], "inside": [0.15, 0.7, 0.15], "highest": [0.1, 0.2, 0.7]}
@@ -127,22 +124,6 @@ def test_the_majority_is_the_level_of_most_weight_not_of_most_rows():
     model = OrdinalRankRC().fit(X, Y, weight)
     assert model.majority_level_ == 2
     assert model.landmarks_.shape[0] == (Y != 2).sum()
-
-
-def test_rows_on_disk_give_the_model_of_rows_in_memory(tmp_path):
-    names = ["a", "b", "c"]
-    labels = np.array(["none", "short", "long", "very long"])
-    columns = {**dict(zip(names, X.T, strict=True)), "stay": labels[Y]}
-    pq.write_table(pa.table(columns), tmp_path / "rows.parquet", row_group_size=100)
-    wanted = OrdinalRankRC(levels=labels).fit(X, labels[Y])
-    with from_parquet(tmp_path / "rows.parquet", target="stay", scratch=tmp_path) as rows:
-        model = OrdinalRankRC(levels=labels.tolist()).fit_rows(rows)
-        scores = model.score_samples(rows)
-        assert model.predict(rows).tolist() == wanted.predict(X).tolist()
-        assert model.score(rows, rows.y) == pytest.approx(wanted.score(X, labels[Y]))
-    np.testing.assert_allclose(scores, wanted.score_samples(X), atol=1e-10)
-    np.testing.assert_allclose(model.thresholds_, wanted.thresholds_, atol=1e-10)
-    assert model.feature_names_in_.tolist() == names
 
 
 def test_ordered_columns_bring_their_order_along():

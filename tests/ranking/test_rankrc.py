@@ -198,24 +198,6 @@ def test_a_single_rare_row_is_enough():
     assert model.score(X, y) == 1.0
 
 
-BAD_VALUES = [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
-
-
-@pytest.mark.parametrize(("value", "word"), BAD_VALUES)
-def test_missing_and_infinite_values_are_named_by_row_and_column(value, word):
-    wrong = X.copy()
-    wrong[17, 2] = value
-    with pytest.raises(ValueError, match=rf"{word}.*row 17, column 2"):
-        RankRC().fit(wrong, Y)
-    with pytest.raises(ValueError, match=rf"{word}.*row 17, column 'column 2'"):
-        RankRC().fit(pd.DataFrame(wrong, columns=NAMES), Y)
-    with pytest.raises(ValueError, match=rf"{word}.*row 17, column 2"):
-        RankRC().fit(sparse.csr_array(wrong), Y)
-    model = RankRC().fit(X, Y)
-    with pytest.raises(ValueError, match=rf"{word}.*row 17, column 2"):
-        model.score_samples(wrong)
-
-
 @pytest.mark.parametrize(
     ("y", "message"),
     [

@@ -4,60 +4,19 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from made_tables import rare_mixture
 from rareclass import OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking.losses import SmoothedHinge
-from rareclass.ranking.ranking_data import PreparedRanking, RankingData
+from rareclass.ranking.ranking_data import RankingData
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import as_source
 
 X, Y = rare_mixture(300, 30)
 LAMS = [1.0, 2.0**-6, 2.0**-12]
-
-
-def one_by_one(splits, score, X=X, weight=None, lams=LAMS, **parameters):
-    """Fold scores of separate fits, with the width of all rows as RankRCCV has it."""
-    width = RankRC(**parameters).fit(X, Y, weight).width_
-    found = np.empty((len(splits), len(lams)))
-    for k, (train, test) in enumerate(splits):
-        for j, lam in enumerate(lams):
-            w = None if weight is None else weight[train]
-            model = RankRC(lam=lam, width=width, tol=1e-9, **parameters).fit(X[train], Y[train], w)
-            of_test = {} if weight is None else {"sample_weight": weight[test]}
-            found[k, j] = score(Y[test], model.score_samples(X[test]), **of_test)
-    return found
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("own", [{"landmarks": "rare"}, {"landmarks": "all"}, {"penalty": "l1"}])
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_fold_scores_are_those_of_separate_fits(own, container):
-    splits = list(StratifiedKFold(4, shuffle=True, random_state=1).split(X, Y))
-    data, lams = container(X), [0.03, 0.003] if "penalty" in own else LAMS
-    model = RankRCCV(lams, cv=splits, tol=1e-9, **own).fit(data, Y)
-    wanted = one_by_one(splits, roc_auc_score, data, lams=lams, **own)
-    found = np.array([model.cv_results_[f"split{k}_test_score"] for k in range(4)])
-    np.testing.assert_allclose(found, wanted, atol=2e-4)
-    mean = wanted.mean(axis=0)
-    assert model.best_lam_ == lams[int(np.argmax(mean))]
-    assert model.best_score_ == pytest.approx(mean.max(), abs=2e-4)
-    alone = RankRC(lam=model.best_lam_, tol=1e-9, **own).fit(data, Y)
-    np.testing.assert_allclose(model.score_samples(data), alone.score_samples(data), atol=1e-6)
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("score", [roc_auc_score, average_precision_score])
-def test_fold_scores_count_weights(score):
-    splits = list(StratifiedKFold(3, shuffle=True, random_state=1).split(X, Y))
-    weight = np.random.default_rng(3).uniform(0.1, 4.0, len(Y))
-    scoring = {roc_auc_score: "roc_auc"}.get(score, "average_precision")
-    model = RankRCCV(LAMS, cv=splits, tol=1e-9, scoring=scoring).fit(X, Y, weight)
-    found = np.array([model.cv_results_[f"split{k}_test_score"] for k in range(3)])
-    np.testing.assert_allclose(found, one_by_one(splits, score, weight=weight), atol=2e-4)
 
 
 def like_majority(scores, test, used, weight):
@@ -143,57 +102,6 @@ def test_copies_of_a_held_out_row_in_the_training_part_stay_landmarks():
         alone = RankRC(lam=0.01, width=width, tol=1e-9).fit(data[train], y[train])
         wanted = roc_auc_score(y[test], alone.score_samples(data[test]))
         assert model.cv_results_[f"split{k}_test_score"][0] == pytest.approx(wanted, abs=2e-4)
-
-
-def test_every_fold_holds_rare_rows_whatever_the_order():
-    order = np.argsort(-Y, kind="stable")  # all rare rows first
-    model = RankRCCV(LAMS, cv=10).fit(X[order], Y[order])
-    assert model.n_splits_ == 10
-    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
-
-
-def test_fewer_rare_rows_than_folds_makes_fewer_folds():
-    few = np.r_[np.flatnonzero(Y == 0), np.flatnonzero(Y == 1)[:4]]
-    with pytest.warns(UserWarning, match="4 folds in place of 10"):
-        model = RankRCCV(LAMS).fit(X[few], Y[few])
-    assert model.n_splits_ == 4
-    with pytest.raises(ValueError, match="lam of your choice"):
-        RankRCCV(LAMS).fit(X[few[:-3]], Y[few[:-3]])
-
-
-def test_a_fold_without_rare_rows_is_refused_by_number():
-    order = np.argsort(Y, kind="stable")
-    halves = [(np.arange(150), np.arange(150, 300)), (np.arange(150, 300), np.arange(150))]
-    with pytest.raises(ValueError, match="fold 1 has no rare row in its training part"):
-        RankRCCV(LAMS, cv=halves).fit(X[order], Y[order])
-
-
-def test_rows_of_weight_zero_are_in_no_fold():
-    weight = np.ones(300)
-    weight[::7] = 0
-    kept = weight > 0
-    weighted = RankRCCV(LAMS, cv=3, tol=1e-9).fit(X, Y, weight)
-    without = RankRCCV(LAMS, cv=3, tol=1e-9).fit(X[kept], Y[kept])
-    np.testing.assert_allclose(
-        weighted.cv_results_["mean_test_score"], without.cv_results_["mean_test_score"], atol=1e-4
-    )
-
-
-def test_an_interrupt_comes_through(monkeypatch):
-    calls = []
-
-    def scored(*args, **more):
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return original(*args, **more)
-
-    original = PreparedRanking._cells
-    monkeypatch.setattr(PreparedRanking, "_cells", scored)
-    model = RankRCCV(LAMS, cv=3)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y)
-    assert not hasattr(model, "best_lam_")
 
 
 def test_a_fold_without_landmarks_and_folds_that_stop_short_are_told():

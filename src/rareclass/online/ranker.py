@@ -325,10 +325,8 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         `weights` are those of `additive_weights`, maybe of a time with fewer features: newer ones
         raise nothing.
         """
-        raised = np.zeros(len(row))
         known = len(weights)
-        raised[:known] = weights * (row - usual)[:known]
-        return raised
+        return np.pad(weights * (row - usual)[:known], (0, len(row) - known))
 
     def standing(self, n_rows: int, k: int) -> list[Any]:
         """Return how the members of a mixture do, see `OnlineMixture`; a learner alone has none."""

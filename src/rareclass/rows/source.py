@@ -101,7 +101,8 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
     ------
     ValueError
         On an empty input, a wrong number of dimensions, a column that is not numeric, or a
-        value that is missing or infinite: the message names the row and the column.
+        value that is missing or infinite: the message names the row and the column, as the table
+        does or, of an array, `feature_names`.
     """
     if isinstance(X, RowSource):
         return X
@@ -118,6 +119,8 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
             "rareclass.rows.from_lazy(X, target), which reads it in parts."
         )
     source = _table_source(X) if is_table(X) else _array_source(X)
+    if is_table(X):
+        feature_names = nw.from_native(X, eager_only=True).columns
     _check_finite(source, feature_names)
     return source
 
