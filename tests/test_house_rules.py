@@ -43,7 +43,7 @@ MOST_CODE = {
     # 2 from hyperball: scores of cases and how sure they are stand in one file
     "hunt": 831,
     "hyperball": 1921,
-    "kernels": 590,
+    "kernels": 589,
     # 6 from online: the labels of a call of partial_fit are settled here, for three rooms
     # 91 from encoding: which label is rare and which spellings are one, for everybody
     "labels": 865,
@@ -62,7 +62,7 @@ MOST_CODE = {
     "stream": 2060,
     "tables": 4148,
 }
-MOST_LINES = {"src/rareclass": 75_986, "tests": 54_574, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_986, "tests": 54_459, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

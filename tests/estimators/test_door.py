@@ -1,14 +1,19 @@
 """The door of every estimator: columns, rows anywhere, settings, labels, and who is warned."""
 
+import copy
+import pickle
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -27,6 +32,7 @@ from rareclass.findings import Finding, finding_of, warn
 from rareclass.labels.two_classes import StreamLabels, row_weights
 from rareclass.online import CBR
 from rareclass.rows import from_arrays, from_parquet
+from registered import ONLINE
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (np.arange(60) < 9).astype(int)
@@ -39,8 +45,8 @@ KINDS = [
     OrdinalRankRC(levels=["fine", "rare"]),
     StochasticRankRC(random_state=0),
     MIBC(),
-    MIBC(covariance="diagonal"),
-    MIBC(covariance="factor", n_factors=1, random_state=0),
+    MIBC(covariance="diagonal", ridge=0.1),
+    MIBC(covariance="factor", ridge=0.1, n_factors=1, random_state=0),
     MIBCCV(Cs=[0.1, 1.0], cv=2, random_state=0),
     RACH(C2=0.01),
     RACH(C2=0.01, kernel="gaussian"),
@@ -107,6 +113,134 @@ def test_missing_and_infinite_values_are_named_by_row_and_column(kind, value, wo
         for call in calls:
             with pytest.raises(ValueError, match=rf"(?s){word}.*row 17, column {column}"):
                 call(make(wrong))
+
+
+FORMS = {
+    "Fortran": np.asfortranarray,
+    "backwards": lambda rows: rows[::-1].copy()[::-1],
+    "list": np.ndarray.tolist,
+    "CSR": sparse.csr_array,
+    "CSR matrix": sparse.csr_matrix,
+    "CSC": sparse.csc_array,
+    "float32": np.float32,
+    "pandas": lambda rows: pd.DataFrame(rows, columns=["a", "b"]),
+    "polars": lambda rows: pl.DataFrame(rows, schema=["a", "b"]),
+    "pyarrow": lambda rows: pa.table(dict(zip("ab", rows.T, strict=True))),
+}
+
+
+@pytest.mark.sampled(30)
+@every_kind
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.filterwarnings("ignore:the ball of")
+def test_forms_of_rows_and_threads_do_not_matter(kind, form):
+    rows = X.astype(np.float32).astype(float)  # float32 is the same table
+    rows[np.abs(rows) < 0.1] = 0.0
+    y = np.where(np.arange(60) % 4 == 3, -1, Y) if isinstance(kind, RACH | RACHCV) else WORDS
+    exact = {"tol": 1e-9} if "tol" in kind.get_params() else {}
+    threads = {"n_jobs": 2} if "n_jobs" in kind.get_params() else {}
+    model = clone(kind).set_params(**exact).fit(rows, y)
+    other = clone(kind).set_params(**exact, **threads).fit(FORMS[form](rows), y)
+    wanted, is_narrow = model.score_samples(rows), form == "float32"
+    atol = np.abs(wanted).max() * (1e-3 if is_narrow else 1e-5)
+    np.testing.assert_allclose(other.score_samples(FORMS[form](rows)), wanted, atol=atol)
+    if form in ("pandas", "polars", "pyarrow"):
+        assert other.feature_names_in_.tolist() == ["a", "b"]
+    else:  # learned from one form, asked about another
+        np.testing.assert_allclose(other.score_samples(rows), wanted, atol=atol)
+        np.testing.assert_allclose(model.score_samples(FORMS[form](rows)), wanted, atol=atol)
+    sure = np.abs(wanted - getattr(model, "offset_", 0.0)) > atol
+    if isinstance(kind, OrdinalRankRC):
+        sure = np.abs(wanted - model.thresholds_) > atol
+    np.testing.assert_array_equal(other.predict(FORMS[form](rows))[sure], model.predict(rows)[sure])
+    for name in ("transduction_", "rows_"):
+        np.testing.assert_array_equal(getattr(other, name, []), getattr(model, name, []))
+    found = [part.dtype for name, part in learned(other).items() if name == "landmarks_"]
+    assert found in ([], [np.dtype(np.float32 if is_narrow else np.float64)])
+
+
+TWO_CLASSES = [kind for kind in KINDS if not isinstance(kind, OrdinalRankRC | RACH | RACHCV)]
+TWO_CLASSES += [learner for name, learner in ONLINE.items() if name != "cbr"]
+
+
+@pytest.mark.sampled(20)
+@pytest.mark.parametrize("kind", TWO_CLASSES, ids=str)
+@pytest.mark.parametrize(
+    ("common", "rare"),
+    [(0, 1), (1, 0), (False, True), (True, False), ("ok", "fraud"), ("no", "yes"), (-1, 7)],
+)
+def test_any_labels_whichever_sorts_first(kind, common, rare):
+    y = np.where(Y == 1, rare, common)
+    model, reference = clone(kind).fit(X, y), clone(kind).fit(X, Y)
+    assert model.pos_label_ == rare
+    np.testing.assert_array_equal(model.score_samples(X), reference.score_samples(X))
+    decision, predicted = model.decision_function(X), model.predict(X)
+    np.testing.assert_array_equal(predicted, model.classes_[(decision > 0).astype(int)])
+    np.testing.assert_array_equal(predicted == rare, reference.predict(X) == 1)
+    # The area under the curve, which must not see the ranking upside down.
+    area = roc_auc_score(Y, model.score_samples(X))
+    assert model.score(X, y) == reference.score(X, Y) == pytest.approx(area)
+    turned = clone(kind).set_params(pos_label=common).fit(X, y)
+    assert turned.pos_label_ == common
+    assert turned.score(X, y) > 0.5
+    if hasattr(kind, "partial_fit"):
+        stream, plain = clone(kind).set_params(pos_label=rare), clone(kind)
+        stream.partial_fit(X, y, classes=[rare, common])
+        wanted = plain.partial_fit(X, Y, classes=[0, 1]).score_samples(X)
+        np.testing.assert_array_equal(stream.score_samples(X), wanted)
+
+
+DRAWN = [
+    *(kind for kind in KINDS if "random_state" in kind.get_params()),
+    RankRC(landmarks=("rare", 4)),
+    RACH(C2=0.01, n_balls=2, filter=False),
+]
+
+
+@pytest.mark.parametrize("kind", DRAWN, ids=str)
+@pytest.mark.filterwarnings("ignore:the ball of")
+def test_the_same_seed_is_the_same_model_and_the_global_one_is_left_alone(kind):
+    y, state = Y if isinstance(kind, RACH | RACHCV) else WORDS, np.random.get_state()[1].copy()
+    one, two = (clone(kind).set_params(random_state=7).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(one.score_samples(X), two.score_samples(X))
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
+
+
+STREAMS = [kind for kind in KINDS if hasattr(kind, "partial_fit")]
+
+
+@pytest.mark.parametrize("kind", STREAMS, ids=str)
+@pytest.mark.parametrize(
+    "through", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
+)
+def test_a_copy_goes_on_like_the_original(kind, through):
+    model = clone(kind).partial_fit(X[:40], Y[:40], classes=[0, 1])
+    other = through(model)
+    np.testing.assert_array_equal(other.score_samples(X), model.score_samples(X))
+    for each in (other, model):
+        each.partial_fit(X[40:], Y[40:])
+    np.testing.assert_array_equal(other.score_samples(X), model.score_samples(X))
+
+
+@pytest.mark.parametrize("kind", STREAMS, ids=str)
+@pytest.mark.parametrize(
+    ("rows", "y", "classes", "message"),
+    [
+        (slice(3), [0, 1, 7], None, r"row 2: label 7 is not among the classes \[0, 1\]"),
+        (slice(2), [0, np.nan], None, "no label at all: row 1"),
+        (slice(2), [0, 1], [1, 2], r"classes=\[1, 2\] is not \[0, 1\] as before"),
+        (slice(2), [0], None, "inconsistent numbers of samples"),
+        ((slice(2), slice(1)), [0, 1], None, "1 features, but .* is expecting 2"),
+    ],
+)
+def test_parts_of_a_stream_that_are_refused_change_nothing(kind, rows, y, classes, message):
+    model = clone(kind)
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        model.partial_fit(X, Y)
+    scores = model.partial_fit(X, Y, classes=[0, 1]).score_samples(X)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X[rows], y, classes=classes)
+    np.testing.assert_array_equal(model.score_samples(X), scores)
 
 
 def test_columns_are_remembered_and_compared():

@@ -1,13 +1,9 @@
 """RACH: what its ball is, what it must not depend on, and several of them."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from draws import draws
@@ -161,41 +157,6 @@ def test_shift_rotation_scale_and_order_leave_labels_alone(seed, data):
     np.testing.assert_array_equal(moved.transduction_[sure], plain.transduction_[order][sure])
 
 
-WAYS = {
-    "Fortran": np.asfortranarray,
-    "list": np.ndarray.tolist,
-    "CSR": sparse.csr_array,
-    "CSR matrix": sparse.csr_matrix,
-    "CSC": sparse.csc_array,
-    "float32": np.float32,
-    "pandas": lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
-    "polars": lambda X: pl.DataFrame(X, schema=["a", "b", "c"]),
-    "pyarrow": lambda X: pa.table(dict(zip("abc", X.T, strict=True))),
-}
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("kernel", [None, "gaussian"])
-@pytest.mark.parametrize("way", WAYS)
-def test_however_the_rows_are_held(way, kernel):
-    X, y, _ = hidden_cluster()
-    X = X.astype(np.float32).astype(float)  # so that float32 is the same table
-    held = WAYS[way](X)
-    options = {"kernel": kernel, "C2": 0.02, "tol": 1e-9}
-    plain, other = ball_of(X, y, **options), ball_of(held, y, **options)
-    np.testing.assert_array_equal(other.transduction_, plain.transduction_)
-    np.testing.assert_array_equal(other.rows_, plain.rows_)
-    scale = plain.radius_**2
-    np.testing.assert_allclose(other.score_samples(held), plain.score_samples(X), atol=1e-5 * scale)
-    if way in ("pandas", "polars", "pyarrow"):
-        assert other.feature_names_in_.tolist() == ["a", "b", "c"]
-        return
-    # Learned from one kind of rows, asked about another.
-    expected = plain.score_samples(X)
-    np.testing.assert_allclose(other.score_samples(X), expected, atol=1e-5 * scale)
-    np.testing.assert_allclose(plain.score_samples(held), expected, atol=1e-5 * scale)
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("kernel", [None, "gaussian"])
 def test_threads_do_not_matter(kernel):
@@ -205,15 +166,6 @@ def test_threads_do_not_matter(kernel):
     np.testing.assert_array_equal(other.transduction_, plain.transduction_)
     np.testing.assert_array_equal(other.center_, plain.center_)
     np.testing.assert_array_equal(other.score_samples(X), plain.score_samples(X))
-
-
-def test_the_same_seed_is_the_same_model_and_the_global_one_is_left_alone():
-    X, y, _ = several_clusters([[4.0, 4.0], [-4.0, 4.0]])
-    y = np.where(y > 0, RARE, y)
-    state = np.random.get_state()[1].copy()
-    one, two = (ball_of(X, y, n_balls=2, random_state=7) for _ in range(2))
-    np.testing.assert_array_equal(one.score_samples(X), two.score_samples(X))
-    np.testing.assert_array_equal(np.random.get_state()[1], state)
 
 
 def test_slack_is_added_to_the_squared_radius():

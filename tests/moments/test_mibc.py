@@ -1,6 +1,5 @@
 """MIBC as a whole against problem (3) solved plainly, and against itself in other clothes."""
 
-import copy
 import pickle
 
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import roc_auc_score
 
 from draws import draws, quick
 from moments.mibc_cases import EXACT, assert_same_hyperplane, each_covariance, rare_rows
@@ -135,23 +133,6 @@ def test_units_of_features_do_not_matter_to_the_full_covariance():
     assert not np.allclose(fresh.score_samples(X @ A + b), ridged.score_samples(X), atol=1e-2)
 
 
-@pytest.mark.sampled(2)
-@each_covariance
-def test_containers_and_threads_do_not_matter(given):
-    data = np.where(np.abs(X) < 0.5, 0.0, X)
-    given = {"ridge": 0.1, **given}
-    wanted = MIBC(**given, **EXACT, n_jobs=1).fit(data, Y)
-    kinds = [np.asfortranarray, sparse.csr_array, sparse.csr_matrix, sparse.csc_array, list]
-    for kind in kinds:
-        model = MIBC(**given, **EXACT, n_jobs=2).fit(kind(data), Y)
-        assert_same_hyperplane(model, wanted, 1e-7)
-        np.testing.assert_allclose(model.score_samples(kind(data)), data @ model.coef_, atol=1e-9)
-    single = MIBC(**given, **EXACT).fit(data.astype(np.float32), Y)
-    double = MIBC(**given, **EXACT).fit(data.astype(np.float32).astype(float), Y)
-    assert_same_hyperplane(single, double, 1e-7)
-    assert single.coef_.dtype == np.float64
-
-
 @pytest.mark.sampled(4)
 @each_covariance
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -247,24 +228,6 @@ def test_batches_of_a_file_give_the_model_of_its_rows(given, tmp_path):
         MIBC().fit_rows(tmp_path / "t.parquet")
 
 
-@pytest.mark.parametrize(("common", "rare"), [("good", "bad"), ("a", "b"), (1, -1), (False, True)])
-def test_any_labels_whichever_sorts_first(common, rare):
-    y, wanted = np.where(Y == 1, rare, common), MIBC().fit(X, Y)
-    model = MIBC().fit(X, y)
-    assert model.pos_label_ == rare
-    np.testing.assert_array_equal(model.coef_, wanted.coef_)
-    np.testing.assert_array_equal(
-        model.predict(X) == rare, wanted.score_samples(X) > wanted.offset_
-    )
-    assert model.score(X, y) == pytest.approx(roc_auc_score(Y, wanted.score_samples(X)))
-    turned = MIBC(pos_label=common).fit(X, y)
-    assert turned.pos_label_ == common
-    assert turned.score(X, y) > 0.5
-    assert len(turned.dual_coef_) == (Y == 0).sum()
-    streamed = MIBC(pos_label=rare).partial_fit(X, y, classes=[rare, common])
-    np.testing.assert_allclose(streamed.coef_, wanted.coef_, rtol=1e-6)
-
-
 @pytest.mark.sampled(12)
 @each_covariance
 @pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning")
@@ -279,16 +242,6 @@ def test_one_of_a_class_and_more_features_than_rows(given, container, n, n_rare,
     assert model.status_ == "converged"
     assert model.duality_gap_ <= model.tol
     assert model.score(container(data), y) > 0.5
-
-
-@each_covariance
-def test_pickled_and_copied_models_go_on(given):
-    model = MIBC(**given).partial_fit(X[:300], Y[:300], classes=[0, 1])
-    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        np.testing.assert_array_equal(other.coef_, model.coef_)
-        other.partial_fit(X[300:], Y[300:])
-    model.partial_fit(X[300:], Y[300:])
-    np.testing.assert_array_equal(other.coef_, model.coef_)
 
 
 def test_problems_are_solved_when_asked_for_and_no_sooner(monkeypatch):
@@ -342,11 +295,9 @@ def test_a_model_that_forgot_its_rows_predicts_and_learns_no_more():
     assert model.fit(X, Y).partial_fit(X, Y).coef_.shape == (5,)
 
 
-def test_the_same_seed_gives_the_same_model():
+def test_another_seed_is_another_sketch():
     data, y = rare_rows(d=30)
-    for parameters in ({}, {"covariance": "factor", "n_factors": 1}):
-        one = MIBC(random_state=0, **parameters).fit(data, y)
-        again = MIBC(random_state=0, **parameters).fit(data, y)
-        np.testing.assert_array_equal(one.coef_, again.coef_)
-    sketched = MIBC(random_state=1, covariance="factor", n_factors=1).fit(data, y)
-    assert not np.allclose(sketched.coef_, again.coef_, rtol=1e-9)
+    one, other = (
+        MIBC(random_state=k, covariance="factor", n_factors=1).fit(data, y) for k in (0, 1)
+    )
+    assert not np.allclose(one.coef_, other.coef_, rtol=1e-9)

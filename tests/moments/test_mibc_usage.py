@@ -60,25 +60,6 @@ def test_labels_that_cannot_be_learned_from():
             MIBC().fit(X, Y, weight)
 
 
-def test_streams_that_cannot_be_learned_from():
-    model = MIBC()
-    with pytest.raises(ValueError, match="classes must be passed"):
-        model.partial_fit(X, Y)
-    model.partial_fit(X, Y, classes=[0, 1])
-    coef = model.coef_
-    with pytest.raises(ValueError, match=r"row 2: label 7 is not among the classes \[0, 1\]"):
-        model.partial_fit(X[:3], [0, 1, 7])
-    with pytest.raises(ValueError, match="row 1"):
-        model.partial_fit(X[:2], [0, np.nan])
-    with pytest.raises(ValueError, match="as before"):
-        model.partial_fit(X, Y, classes=[1, 2])
-    with pytest.raises(ValueError, match="3 features, but MIBC is expecting 5"):
-        model.partial_fit(X[:, :3], Y)
-    with pytest.raises(ValueError, match="3 features, but MIBC is expecting 5"):
-        model.predict(X[:, :3])
-    np.testing.assert_array_equal(model.coef_, coef)  # nothing of all this was learned
-
-
 def test_one_class_alone_is_learned_and_not_yet_solved():
     rare = MIBC().partial_fit(X[Y == 1], Y[Y == 1], classes=[0, 1])
     with pytest.raises(NotFittedError, match="No majority row"):

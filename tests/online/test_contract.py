@@ -262,24 +262,6 @@ def test_what_was_learned_from_one_class_or_nothing_is_taken_up(learner, label):
     assert_same_state(other, model)
 
 
-@pytest.mark.sampled(16)
-@each_linear
-@pytest.mark.parametrize(
-    ("common", "rare"), [(0, 1), (1, 0), ("ok", "fraud"), ("no", "yes"), (False, True)]
-)
-def test_any_labels_whichever_sorts_first(learner, common, rare):
-    y = np.where(Y == 1, rare, common)
-    model, reference = clone(learner).fit(X, y), clone(learner).fit(X, Y)
-    assert model.pos_label_ == rare
-    np.testing.assert_array_equal(model.coef_, reference.coef_)
-    decision = model.decision_function(X)
-    np.testing.assert_array_equal(model.predict(X), model.classes_[(decision > 0).astype(int)])
-    np.testing.assert_array_equal(model.predict(X) == rare, reference.predict(X) == 1)
-    streamed = begun(clone(learner).set_params(pos_label=rare), classes=(common, rare))
-    plain = begun(learner)
-    np.testing.assert_array_equal(streamed.test_then_train(X, y), plain.test_then_train(X, Y))
-
-
 @pytest.mark.sampled(5)
 @each_learner
 def test_ranks_an_easy_set_well(learner):

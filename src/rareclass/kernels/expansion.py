@@ -66,7 +66,7 @@ class KernelExpansion(SentOnce):
 
     @cached_property
     def _points(self) -> Matrix | CentredPoints:
-        """Landmarks as the kernel takes them fastest: what is the same for every block is done."""
+        """Landmarks in the form in which the kernel of dense rows is fastest."""
         kernel, points = self.kernel, self.landmarks
         if isinstance(self.kernel, FeatureScaled):
             kernel, points = self.kernel.kernel, self.kernel.scaled(points)
@@ -80,14 +80,12 @@ class KernelExpansion(SentOnce):
         `chosen`, a mask over the rows of the block, asks for some of them only; then nothing is
         remembered. The matrix is good until the same thread asks for the next one.
         """
-        if not self.n_landmarks:  # a sparse model may have none, and kernels need not expect that
-            n_rows = block.stop - block.start if chosen is None else np.count_nonzero(chosen)
-            return np.empty((n_rows, 0))
+        n_rows = block.stop - block.start if chosen is None else np.count_nonzero(chosen)
+        if not n_rows or not self.n_landmarks:  # as in a sparse model; kernels need not expect it
+            return np.empty((n_rows, self.n_landmarks))
         K = block.memo.get(KERNEL, self)
         if K is not None:
             return K if chosen is None else K[chosen]
-        if chosen is not None and not chosen.any():
-            return np.empty((0, self.n_landmarks))
         X = block.X if chosen is None else block.X[chosen]
         out: tuple[np.ndarray, ...] = ()
         if takes_out(self.kernel):
@@ -100,7 +98,8 @@ class KernelExpansion(SentOnce):
                 _thread.room = np.empty(n_bytes, dtype=np.uint8)
             room = _thread.room[:n_bytes].view(dtype)
             out = (room.reshape(X.shape[0], self.n_landmarks),)
-        K = self.kernel.block(X, self._points, *out)
+        points = self.landmarks if sparse.issparse(X) else self._points
+        K = self.kernel.block(X, points, *out)
         if chosen is None and block.keeps_arrays:
             block.memo.keep(KERNEL, self, K)
         return K
