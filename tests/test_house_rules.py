@@ -54,15 +54,17 @@ MOST_CODE = {
     "ranking": 3874,
     "report": 3423,
     "review": 1102,
-    "rows": 1850,  # 2 from online: the columns of a table are called as in the table
+    # 2 from online: the columns of a table are called as in the table
+    # 4 from tables: text becomes numbers where rows are decoded
+    "rows": 1854,
     "serving": 1466,
     # 15 from cli: errors that all rooms word here; 3 from ensemble: the plan is told in Python; 4
     # from online: the check of a choice; the others from estimators: the guard of a thread
     "single files": 1797,
     "stream": 2060,
-    "tables": 4148,
+    "tables": 3993,
 }
-MOST_LINES = {"src/rareclass": 75_986, "tests": 54_459, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_824, "tests": 54_459, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -315,9 +315,13 @@ def test_bad_cells_of_csv_are_named(tmp_path):
     path.write_text("a,b,y\n1,2,\n")
     refused(lambda: from_csv(path, "y"), "'y' is empty at row 1")
     path.write_text("a,b,y\n1,2,x\n1,2\n")
-    refused(lambda: from_csv(path, "y"), str(path), "Expected 3 columns, got 2")
+    refused(
+        lambda: from_csv(path, "y"),
+        str(path),
+        "line 3 (row 2): 2 cells where the header has 3: 1,2",
+    )
     path.write_bytes("a,b,y\n1,2,é\n1,2,".encode() + b"\xff\n")
-    refused(lambda: from_csv(path, "y"), "not UTF-8 text at row 2 (line 3)")
+    refused(lambda: from_csv(path, "y"), "line 3 (row 2): not UTF-8 text")
     refused(lambda: from_csv(tmp_path / "none.csv", "y"), "no file")
     packed = gzip.compress(("a,b,y\n" + "".join(f"{k},{k},x\n" for k in range(9**5))).encode())
     (tmp_path / "t.csv.gz").write_bytes(packed[: len(packed) // 2])

@@ -21,7 +21,7 @@ from rareclass.stream.options import LEARNERS, make_learner
 from rareclass.stream.reading import Interruption
 from rareclass.stream.state import StreamState
 from rareclass.tables.batch import Batch
-from rareclass.tables.csv_file import CsvSource
+from rareclass.tables.csv_file import CsvReader
 from stream.messy_stream import (
     COLUMNS,
     assert_same,
@@ -172,8 +172,8 @@ def test_only_so_many_bad_rows_are_looked_at_for_good_ones(tmp_path, monkeypatch
     monkeypatch.setattr(reading, "_MOST_BAD", 3)
     source = tmp_path / "bad.csv"
     source.write_text(",".join(COLUMNS) + "\n" + "1,2\n" * 5000)
-    n_taken, judge = [], CsvSource._judge
-    monkeypatch.setattr(CsvSource, "_judge", lambda *given: n_taken.append(1) or judge(*given))
+    n_taken, judge = [], CsvReader._judge
+    monkeypatch.setattr(CsvReader, "_judge", lambda *given: n_taken.append(1) or judge(*given))
     with pytest.raises(InputError, match=r"no row could be read.*2 cells where the header has 5"):
         run(options_for(source), tmp_path / "run")
     assert len(n_taken) < 1000

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 from pathlib import Path
 
 import polars as pl
@@ -18,9 +19,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from rareclass.errors import InputError
-from rareclass.tables import text_source
+from rareclass.tables import text_reader
 from rareclass.tables.byte_streams import PipeBytes
-from rareclass.tables.csv_file import CsvSource
+from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.reading import text_of_values
 from rareclass.tables.sources import FolderSource, Reading, open_file, open_source
 from rareclass.tables.table_file import open_table
@@ -45,7 +46,7 @@ def read_interrupted(reopen, sizes, stops):
 @pytest.fixture(autouse=True)
 def blocks_of_any_size(monkeypatch):
     """Tests may set how many bytes are read at a time."""
-    monkeypatch.setattr(text_source, "BLOCK_BYTES", text_source.BLOCK_BYTES)
+    monkeypatch.setattr(text_reader, "BLOCK_BYTES", text_reader.BLOCK_BYTES)
 
 
 ways = st.tuples(
@@ -87,7 +88,7 @@ def csv_text(records, end, mark, ends):
         elif kind != "blank":
             bad.append((line, kind))
         text += row + end
-        line += 1 + row.count("\n")
+        line += 1 + len(re.findall("\r\n|\r|\n", row))
     content = text.encode("utf-8", "surrogateescape")
     if not ends:
         content = content[: -len(end)]
@@ -105,7 +106,7 @@ def test_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, records, end, m
     content, (good, bad) = csv_text(records, end, mark, ends)
     path = tmp_path_factory.mktemp("s") / "t.csv"
     path.write_bytes(content)
-    sizes, stops, text_source.BLOCK_BYTES = how
+    sizes, stops, text_reader.BLOCK_BYTES = how
     reading = Reading(separator=",")
     batches = read_interrupted(lambda at: open_file(path, "t.csv", at, reading), sizes, stops)
     found, rejected = records_of(batches)
@@ -114,6 +115,13 @@ def test_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, records, end, m
     assert [row[1] for row in rejected] == [line for line, _ in bad]
     for row, (_, kind) in zip(rejected, bad, strict=True):
         assert words[kind] in row[2]
+    # The same rows are a table, up to the first bad one.
+    table = open_table(path, ",").batches(batch_rows=sizes[0])
+    if bad:
+        with pytest.raises(InputError, match=rf"line {bad[0][0]} \(row \d+\): "):
+            list(table)
+    else:
+        assert [row for batch in table for row in batch.rows()] == [row[2] for row in good]
     # Every batch but the last is full.
     whole = [batch.n_read for batch in read_all(open_file(path, "t.csv", None, reading), 3)]
     assert all(n == 3 for n in whole[:-1])
@@ -151,9 +159,9 @@ def test_broken_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, lines, e
     def reopen(at):
         return open_file(path, "t.csv", at, Reading(separator=","))
 
-    text_source.BLOCK_BYTES = 1 << 20
+    text_reader.BLOCK_BYTES = 1 << 20
     at_once = records_of(read_all(reopen(None)))
-    text_source.BLOCK_BYTES = block
+    text_reader.BLOCK_BYTES = block
     assert records_of(read_interrupted(reopen, sizes, stops)) == at_once
     # Nothing but blank lines is passed over in silence.
     starts = {row[1] for row in (*at_once[0], *at_once[1])}
@@ -174,7 +182,7 @@ def test_json_lines_are_the_same_in_any_way_of_reading(tmp_path_factory, records
     lines = [row if isinstance(row, str) else json.dumps(row) for row in records]
     path = tmp_path_factory.mktemp("s") / "t.jsonl"
     path.write_text("\n".join(lines) + "\n" * ends)
-    sizes, stops, text_source.BLOCK_BYTES = how
+    sizes, stops, text_reader.BLOCK_BYTES = how
     reading = Reading(columns=["a", "b"])
     batches = read_interrupted(lambda at: open_file(path, "t.jsonl", at, reading), sizes, stops)
     found, rejected = records_of(batches)
@@ -222,7 +230,7 @@ def test_folder_is_the_same_in_any_way_of_reading(tmp_path_factory, how, n_rows,
         first = 2 if csv else 1
         expected += [(name, first + i, (str(i), f"x{k}")) for i in range(n)]
     expected.sort(key=lambda row: Path(row[0]))
-    sizes, stops, text_source.BLOCK_BYTES = how
+    sizes, stops, text_reader.BLOCK_BYTES = how
     reading = Reading(columns=["a", "b"])
     batches = read_interrupted(lambda at: open_folder(folder, at, reading), sizes, stops)
     assert records_of(batches) == (expected, [])
@@ -260,11 +268,11 @@ def open_folder(folder, at, reading):
 )
 def test_standard_input_is_sent_again_from_its_beginning(records, how, pack):
     content, (good, bad) = csv_text(records, "\n", b"", True)
-    sizes, stops, text_source.BLOCK_BYTES = how
+    sizes, stops, text_reader.BLOCK_BYTES = how
 
     def reopen(at):
         pipe = PipeBytes(io.BytesIO(pack(content)), growing=False)
-        return CsvSource(pipe, "t.csv", at, separator=",")
+        return CsvReader(pipe, "t.csv", at, separator=",")
 
     found, rejected = records_of(read_interrupted(reopen, sizes, stops))
     assert found == good
@@ -325,7 +333,7 @@ def test_what_cannot_be_opened(tmp_path):
 
 
 def test_a_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("rareclass.tables.text_source.ROW_LIMIT", 100)
+    monkeypatch.setattr("rareclass.tables.text_reader.ROW_LIMIT", 100)
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n" + "x" * 200)
     with pytest.raises(InputError, match=r"Line 3 of .* is longer than"):

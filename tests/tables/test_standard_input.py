@@ -11,7 +11,7 @@ import pytest
 from rareclass.errors import InputError
 from rareclass.tables import sources
 from rareclass.tables.byte_streams import PipeBytes
-from rareclass.tables.jsonl import JsonLinesSource
+from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.sources import open_source
 from tables.readings import read_all
 
@@ -96,5 +96,5 @@ def test_a_named_pipe_is_for_standard_input(tmp_path):
 
 def test_json_lines_of_a_pipe_keep_their_numbers():
     pipe = PipeBytes(io.BytesIO(b'\n{"a": 1}\n\n{"a": 2}'), growing=False)
-    batches = read_all(JsonLinesSource(pipe, "-"), 1)
+    batches = read_all(JsonLinesReader(pipe, "-"), 1)
     assert [batch.lines.tolist() for batch in batches] == [[2], [4]]

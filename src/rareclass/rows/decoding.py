@@ -12,6 +12,7 @@ from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column, no
 from rareclass.files import Location
 from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.scratch_rows import ScratchRows
+from rareclass.rows.source import not_finite
 from rareclass.tables.folders import check_columns_agree
 
 # A column with more values than this is no target.
@@ -350,12 +351,8 @@ def _check_finite(
     path: Location,
     first_row: int,
 ) -> None:
-    # A sum is one pass without a temporary; it is finite unless something may be wrong.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(block.sum()):
-            return
-    bad = ~np.isfinite(block)
-    if bad.any():
+    bad = not_finite(block)
+    if bad is not None and bad.any():
         row, position = (int(k) for k in np.argwhere(bad)[0])
         value = columns[position][row]
         what = f"holds {value}"

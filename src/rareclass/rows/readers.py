@@ -6,8 +6,8 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, no_rows
 from rareclass.files import Location
@@ -24,11 +24,14 @@ from rareclass.rows.memory import read_ahead
 from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.source import RowSource
 from rareclass.tables.batch import plain_batch, plain_schema
-from rareclass.tables.csv_file import CsvFile
+from rareclass.tables.byte_streams import StoredFile
 from rareclass.tables.databases import DatabaseAddress, Query, given_connection
 from rareclass.tables.folders import FolderPart, find_parts, numbers_of_folders
+from rareclass.tables.frames import frame_of_arrow
 from rareclass.tables.parquet import ParquetFile
 from rareclass.tables.queries import RunningQuery
+from rareclass.tables.reading import parse_numbers
+from rareclass.tables.table_file import text_file
 
 
 def from_parquet(
@@ -210,12 +213,11 @@ def from_csv(
     roles = ColumnRoles.of(target, weight, columns, dtype)
     parts = []
     for name in find_parts(path_of(path), "csv"):
-        parts.append(FolderPart(CsvFile(name, separator), path_of(path)))
+        parts.append(FolderPart(text_file(StoredFile(name), "csv", separator), path_of(path)))
         parts[-1].file.release()  # a folder may hold more files than may be open
     chosen = select_columns([(part.file.path, part.columns) for part in parts], roles)
     decoder = BatchDecoder(chosen, roles.dtype or np.float64, None)
-    numbers = numbers_of_folders(parts) - {chosen.target}
-    batches = ((part.file.path, _csv_batches(part, decoder, numbers)) for part in parts)
+    batches = ((part.file.path, _csv_batches(part, decoder)) for part in parts)
     return decode_to_disk(path_of(path), batches, decoder, scratch)
 
 
@@ -254,28 +256,35 @@ class _ParquetParts:
                 first_row += batch.num_rows
 
 
-def _csv_batches(part: FolderPart, decoder: BatchDecoder, numbers: set[str]) -> Batches:
+def _csv_batches(part: FolderPart, decoder: BatchDecoder) -> Batches:
     chosen, target = decoder.chosen, decoder.chosen.target
-    own = [name for name in chosen.all if name not in part.keys]
-    types = {name: pa.float64() for name in own if name != target}
-    for key in part.keys:
-        if key in chosen.all and key != target and key not in numbers:
-            raise bad_cell(
-                f"{part.file.path}: column {key!r}, of the folder, holds {part.keys[key]!r}, "
-                "which is not a number.",
-                "Leave the column out with columns=, or use the command line, which encodes "
-                "tables.",
-                key,
-                value=part.keys[key],
-            )
-    for batch in part.batches(chosen.all, chosen.batch_rows, numbers, types=types):
+    n_rows = 0
+    for batch in part.batches(chosen.all, chosen.batch_rows):
+        frame = frame_of_arrow(batch)
+        numbers = [frame[name] for name in chosen.all if name != target]
+        frame = frame.with_columns(_as_numbers(c, part.file.path, n_rows + 1) for c in numbers)
         if target is not None:
-            labels = batch.column(target)
-            place = batch.schema.get_field_index(target)
-            nulls = pc.if_else(pc.equal(labels, ""), pa.scalar(None, labels.type), labels)
-            batch = batch.set_column(place, target, nulls)
-        yield batch
+            labels = pl.col(target)
+            frame = frame.with_columns(pl.when(labels != "").then(labels).alias(target))
+        n_rows += len(frame)
+        yield from frame.to_arrow().to_batches()
     part.file.release()
+
+
+def _as_numbers(cells: pl.Series, path: Path, first_row: int) -> pl.Series:
+    numbers, is_text, _ = parse_numbers(cells)
+    if not is_text.any():
+        return numbers
+    place = int(is_text.arg_max() or 0)
+    raise bad_cell(
+        f"{path}: column {cells.name!r} holds {cells[place]!r} at row {first_row + place:,} (the "
+        "first row is 1), which is not a number.",
+        "Correct that cell, leave the column out with columns=, or use the command line, which "
+        "encodes tables.",
+        cells.name,
+        first_row + place,
+        cells[place],
+    )
 
 
 def from_sql(
@@ -443,8 +452,6 @@ def from_lazy(
 
 
 def _of_polars(frame: Any, needed: list[str] | None) -> tuple[pa.Schema, Batches]:
-    import polars as pl
-
     known = frame.collect_schema()
     schema = pl.DataFrame(schema=known).to_arrow().schema
     if needed is not None and set(needed) <= set(known):

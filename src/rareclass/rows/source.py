@@ -302,7 +302,8 @@ def _first_cell(
     return None
 
 
-def _not_finite(values: np.ndarray) -> np.ndarray | None:
+def not_finite(values: np.ndarray) -> np.ndarray | None:
+    """Return which values are no finite numbers; None where all are."""
     # A sum is one pass without a temporary; it is finite unless something may be wrong.
     with np.errstate(over="ignore", invalid="ignore"):
         return None if np.isfinite(values.sum()) else ~np.isfinite(values)
@@ -310,7 +311,7 @@ def _not_finite(values: np.ndarray) -> np.ndarray | None:
 
 def _check_finite(source: RowSource, names: Any) -> None:
     """Raise `ValueError` for the first value that is missing or infinite."""
-    bad = _first_cell(source, names, _not_finite)
+    bad = _first_cell(source, names, not_finite)
     if bad is not None:
         kind = "NaN" if np.isnan(bad.value) else f"infinity ({bad.value}, inf)"
         raise ValueError(

@@ -169,11 +169,11 @@ class FileBytes:
     is damaged, or becomes shorter while it is read.
     """
 
-    def __init__(self, path: Path, growing: bool = False) -> None:
-        self.title = str(path)
-        self._stored = StoredFile(path)
-        compression = self._stored.compression
-        self._growing = growing and compression is None and not isinstance(path, RemotePath)
+    def __init__(self, stored: StoredFile, growing: bool = False) -> None:
+        self.title = str(stored.path)
+        self._stored = stored
+        compression, is_remote = stored.compression, isinstance(stored.path, RemotePath)
+        self._growing = growing and compression is None and not is_remote
         self._content = self._stored.content()
         self.packed_size = self._stored.size if compression else None
 
@@ -202,9 +202,8 @@ class FileBytes:
         self._growing = False
 
     def close(self) -> None:
-        """Close the file."""
+        """End this pass over the file."""
         self._content.close()
-        self._stored.release()
 
     def _read(self, size: int) -> bytes:
         try:

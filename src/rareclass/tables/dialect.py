@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import unique_names
@@ -216,14 +217,30 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def row_end(text: bytes, separator: bytes) -> int:
-    """Return how many bytes at the beginning are whole rows; `text` begins with a row.
+def line_ends(text: bytes) -> NDArray[np.int64]:
+    """Return the bytes up to each end of a line, which is one of \\n, \\r\\n and \\r.
+
+    Examples
+    --------
+    >>> line_ends(b"a\\r\\nb\\rc\\nd").tolist()
+    [3, 5, 7]
+    """
+    letters = np.frombuffer(text, np.uint8)
+    is_end = letters == ord("\n")
+    if b"\r" in text:
+        is_end |= (letters == ord("\r")) & ~np.append(is_end[1:], False)
+    return np.flatnonzero(is_end) + 1
+
+
+def row_ends(text: bytes, separator: bytes) -> NDArray[np.int64]:
+    """Return the bytes up to each end of a row, where `text` begins with a row.
 
     Where every quote opens a cell, closes one or is doubled, line ends between them are row ends.
     Any other quote is a letter: then the cells are gone through one by one.
     """
+    ends = line_ends(text)
     if b'"' not in text:
-        return _line_end(text, 0, len(text))
+        return ends
     letters = np.frombuffer(text, np.uint8)
     quotes = np.flatnonzero(letters == ord('"'))
     opening, closing = quotes[::2], quotes[1::2]
@@ -231,36 +248,20 @@ def row_end(text: bytes, separator: bytes) -> int:
     before = beside[letters[opening - 1]] | (opening == 0)
     after = beside[letters[np.minimum(closing + 1, len(text) - 1)]]
     if not (before.all() and after.all()):
-        return row_end_by_cells(text, separator)
-    # What lies outside of quotes, the last first.
-    starts = np.concatenate([[0], closing + 1])
-    ends = opening if len(opening) > len(closing) else np.append(opening, len(text))
-    for start, end in zip(starts[::-1].tolist(), ends[::-1].tolist(), strict=True):
-        found = _line_end(text, start, end)
-        if found:
-            return found
-    return 0
+        return row_ends_by_cells(text, separator)
+    return ends[np.searchsorted(quotes, ends) % 2 == 0]
 
 
-def _line_end(text: bytes, start: int, end: int) -> int:
-    """Return where the last line end within a part of the text ends, 0 for none."""
-    found = text.rfind(b"\n", start, end)
-    if found < 0 and b"\n" not in text:
-        # Lines of old Macs; the last letter may be the first of a Windows line end.
-        found = text.rfind(b"\r", start, min(end, len(text) - 1))
-    return found + 1
-
-
-def row_end_by_cells(text: bytes, separator: bytes) -> int:
-    """Return the same as `row_end`, cell by cell."""
+def row_ends_by_cells(text: bytes, separator: bytes) -> NDArray[np.int64]:
+    """Return the same as `row_ends`, cell by cell."""
     stop = re.escape(separator)
     cell = re.compile(
-        rb'(?:"(?>[^"]|"")*+(?:"[^%s\r\n]*+|\Z)|(?!")[^%s\r\n]*+)(%s|\r\n|\n|\r(?!\Z))'
+        rb'(?:"(?>[^"]|"")*+(?:"[^%s\r\n]*+|\Z)|(?!")[^%s\r\n]*+)(%s|\r\n|\n|\r)'
         % (stop, stop, stop)
     )
-    place, end = 0, 0
+    place, ends = 0, []
     while found := cell.match(text, place):
         place = found.end()
         if found[1] != separator:
-            end = place
-    return end
+            ends.append(place)
+    return np.array(ends, np.int64)

@@ -1,34 +1,32 @@
-"""JSON lines, an object with plain values on each line: as a stream of rows, and as a table."""
+"""JSON lines: an object with plain values on each line."""
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, no_rows
 from rareclass.tables.batch import columns_fault
-from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile
+from rareclass.tables.byte_streams import ByteStream
 from rareclass.tables.dialect import NOT_UTF8, ROW_LIMIT
 from rareclass.tables.reading import text_of_values
-from rareclass.tables.text_source import TakenRows, TextSource
+from rareclass.tables.text_reader import TakenRows, TextReader
 
 # Rows whose keys are the columns.
 NAMING_ROWS = 1_000
 _scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
-class JsonLinesSource(TextSource):
+class JsonLinesReader(TextReader):
     """Rows from JSON lines.
 
     The columns are the keys of the first 1,000 rows, in the order in which they come, unless they
     are given. A key that an object lacks is None there; one that is not a column makes its row
     rejected. A list or an object as value is handed on as its JSON text.
     """
+
+    format_name = "JSON lines"
 
     def __init__(
         self,
@@ -37,7 +35,7 @@ class JsonLinesSource(TextSource):
         position: dict[str, Any] | None = None,
         columns: Sequence[str] | None = None,
     ) -> None:
-        super().__init__(stream, name, position)
+        super().__init__(stream, name, position, any_end=False)
         if position is not None and position["columns"] is not None:
             columns = position["columns"]
         self._set_columns(None if columns is None else list(columns))
@@ -47,12 +45,21 @@ class JsonLinesSource(TextSource):
         # Of one name itemgetter gives the cell, of several a tuple.
         self._cells = itemgetter(*columns) if columns and len(columns) > 1 else None
 
-    def _take(self, taken: TakenRows, max_records: int) -> None:
-        lines, at = self._lines, 0
-        if not lines.ahead:
-            lines.fill()  # the first bytes say the encoding, also of a place without rows
+    def find_columns(self) -> None:
+        """Take the keys of the first rows for the columns."""
+        if not self._lines.ahead:
+            self._lines.fill()  # the first bytes say the encoding, also of a place without rows
         if self.columns is None:
             self._set_columns(self._names() or None)
+
+    def remedy(self, reason: str) -> str:
+        """Say where a column is named that a row has and the first rows have not."""
+        if reason.startswith("unknown column"):
+            return f"The first {NAMING_ROWS:,} lines name the columns: write it there, as null."
+        return "Correct that line."
+
+    def _take(self, taken: TakenRows, max_records: int) -> None:
+        lines, at = self._lines, 0
         while taken.n_read < max_records and (at < len(lines.ahead) or lines.fill()):
             self._take_line(taken, lines.line + at, lines.ahead[at])
             at += 1
@@ -120,56 +127,9 @@ class JsonLinesSource(TextSource):
     def _frame_of(self, taken: TakenRows) -> pl.DataFrame:
         columns = self.columns or []
         by_column = zip(*taken.rows, strict=True) if taken.rows else [()] * len(columns)
-        texts = (text_of_values(list(map(_plain, cells))) for cells in by_column)
-        return pl.DataFrame([text.alias(name) for name, text in zip(columns, texts, strict=True)])
-
-
-class JsonLinesFile:
-    """A file of JSON lines; the keys of the first rows are its columns, whose cells are text.
-
-    Raises `InputError` when it is missing or has no object; on reading, at a line that is none.
-    """
-
-    format_name = "JSON lines"
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with closing(JsonLinesSource(FileBytes(path, growing=False), str(path))) as source:
-            first = source.read(1)
-            self.columns = list(source.columns or [])
-        if first is None or not first.n_read:
-            raise no_rows(path)
-        if first.rejected:
-            raise self._bad_line(first.rejected[0].line, first.rejected[0].reason)
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes on disk."""
-        return self.path.stat().st_size
-
-    def estimate_rows(self) -> int:
-        """Return about how many rows there are, from the length of the first lines."""
-        lines = StoredFile(self.path).head(1 << 16)
-        return int(self.n_bytes / max(1, len(lines)) * max(1, lines.count(b"\n")))
-
-    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in file order."""
-        stream = FileBytes(self.path, growing=False)
-        with closing(JsonLinesSource(stream, str(self.path), columns=self.columns)) as source:
-            while (batch := source.read(batch_rows)) is not None:
-                if batch.rejected:
-                    raise self._bad_line(batch.rejected[0].line, batch.rejected[0].reason)
-                if batch.n_rows:
-                    yield from batch.frame.select(columns).to_arrow().to_batches()
-
-    def release(self) -> None:
-        """Do nothing: the file is open only while it is read."""
-
-    def _bad_line(self, line: int, reason: str) -> InputError:
-        remedy = "Correct that line."
-        if reason.startswith("unknown column"):
-            remedy = f"The first {NAMING_ROWS:,} lines name the columns: write it there, as null."
-        return InputError(f"{self.path}, line {line}: {reason}.", remedy, ErrorKind.DAMAGED_FILE)
+        cells = dict(zip(columns, by_column, strict=True))
+        texts = {name: list(map(_plain, cells[name])) for name in self.only or columns}
+        return pl.DataFrame([text_of_values(text).alias(name) for name, text in texts.items()])
 
 
 def _parsed(text: str) -> Any:

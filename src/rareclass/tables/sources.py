@@ -13,7 +13,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
 from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import ByteStream, FileBytes, PipeBytes, StoredFile
-from rareclass.tables.csv_file import CsvSource
+from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.folders import (
     check_one_format,
     find_parts,
@@ -24,9 +24,9 @@ from rareclass.tables.folders import (
     has_content,
     tables_in,
 )
-from rareclass.tables.jsonl import JsonLinesSource
+from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.parquet import ParquetSource, is_complete
-from rareclass.tables.text_source import TextSource
+from rareclass.tables.text_reader import TextReader
 
 _LONGEST_WAIT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.05
@@ -36,7 +36,7 @@ _SETTLED_SECONDS = 2.0
 
 # Rows of one file or of standard input. A batch without records is read where more
 # may come, None at the end.
-FileSource: TypeAlias = TextSource | ParquetSource
+FileSource: TypeAlias = TextReader | ParquetSource
 
 
 class Reading(NamedTuple):
@@ -59,7 +59,8 @@ def open_file(
     Raises `InputError` when it is missing or not what its suffix says, or belongs to another
     position.
     """
-    file_format = format_of_file(StoredFile(path))
+    stored = StoredFile(path)
+    file_format = format_of_file(stored)
     if file_format == "svmlight":
         raise InputError(
             f"{path} is an svmlight file, which cannot be read as a stream.",
@@ -69,10 +70,10 @@ def open_file(
     _check_format(file_format, position, str(path))
     if file_format == "parquet":
         return ParquetSource(path, name, position, reading.columns)
-    return _open_text(FileBytes(path, reading.follow), name, file_format, position, reading)
+    return _open_text(FileBytes(stored, reading.follow), name, file_format, position, reading)
 
 
-def _open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading) -> TextSource:
+def _open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading) -> TextReader:
     """Open standard input: CSV, or JSON lines where the first line begins with a brace.
 
     A pipe cannot go back: with a position the same stream is expected from its beginning, and
@@ -96,12 +97,12 @@ def _open_text(
     file_format: str,
     position: dict[str, Any] | None,
     reading: Reading,
-) -> TextSource:
+) -> TextReader:
     try:
         if file_format == "jsonl":
-            return JsonLinesSource(stream, name, position, reading.columns)
-        source = CsvSource(stream, name, position, reading.columns, reading.separator)
-        source.find_header()
+            return JsonLinesReader(stream, name, position, reading.columns)
+        source = CsvReader(stream, name, position, reading.columns, reading.separator)
+        source.find_columns()
     except BaseException:
         stream.close()
         raise

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column
 from rareclass.remote import path_of
-from rareclass.tables.byte_streams import StoredFile, cannot_open
-from rareclass.tables.csv_file import CsvFile
+from rareclass.tables.byte_streams import ByteStream, StoredFile, cannot_open
+from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.databases import Query
 from rareclass.tables.folders import (
     FORMAT_NAMES,
@@ -21,14 +21,15 @@ from rareclass.tables.folders import (
     format_of_file,
 )
 from rareclass.tables.frames import frame_of_arrow, read_frame
-from rareclass.tables.jsonl import JsonLinesFile
+from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.parquet import ParquetFile
 from rareclass.tables.queries import QueryTable
 from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.text_reader import TextFile, TextReader
 
 # Where a table can be.
 TablePlace: TypeAlias = Path | Query
-_Part: TypeAlias = CsvFile | JsonLinesFile | ParquetFile
+_Part: TypeAlias = TextFile | ParquetFile
 BATCH_ROWS = 50_000
 _BATCH_BYTES = 64 << 20
 
@@ -187,9 +188,20 @@ def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
         )
     if kind == "parquet":
         return ParquetFile(path)
-    if kind == "jsonl":
-        return JsonLinesFile(path)
-    return SvmlightFile(path) if kind == "svmlight" else CsvFile(path, separator, stored)
+    if kind == "svmlight":
+        return SvmlightFile(path)
+    return text_file(stored, kind, separator)
+
+
+def text_file(stored: StoredFile, kind: str = "csv", separator: str | None = None) -> TextFile:
+    """Return a file of text as a table; `kind` is csv or jsonl."""
+
+    def opened(stream: ByteStream, position: dict[str, Any] | None) -> TextReader:
+        if kind == "jsonl":
+            return JsonLinesReader(stream, str(stored.path), position)
+        return CsvReader(stream, str(stored.path), position, separator=separator)
+
+    return TextFile(stored, opened)
 
 
 def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:

@@ -1,18 +1,20 @@
-"""Rows of a text that arrives: its lines with their byte offsets, and what reading them shares."""
+"""Rows of a text: its lines with their byte offsets, and what reading them shares."""
 
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
-from io import BytesIO
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from io import BytesIO, StringIO
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, no_rows
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
-from rareclass.tables.byte_streams import ByteStream
-from rareclass.tables.dialect import ROW_LIMIT, UTF8_MARK, UTF16_MARKS
+from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile
+from rareclass.tables.dialect import ROW_LIMIT, SAMPLE_BYTES, UTF8_MARK, UTF16_MARKS
 
 BLOCK_BYTES = 1 << 20
 
@@ -20,9 +22,9 @@ BLOCK_BYTES = 1 << 20
 class TextLines:
     r"""The lines of a stream as UTF-8, read a block ahead.
 
-    A line ends with a newline, which stays on it. What follows the last newline is a line once
-    the stream has ended, and waits for its rest until then. Offsets are those of the stream's own
-    bytes, whatever its encoding; a line that is not in it stays as it is.
+    A line ends with a newline, which stays on it; with \r alone where `any_end`. What follows the
+    last end is a line once the stream has ended, and waits for its rest until then. Offsets are
+    those of the stream's own bytes, whatever its encoding; a line that is not in it stays as it is.
 
     Attributes
     ----------
@@ -49,13 +51,14 @@ class TextLines:
     (5, 3, True, [b'd'])
     """
 
-    def __init__(self, stream: ByteStream) -> None:
+    def __init__(self, stream: ByteStream, any_end: bool = False) -> None:
         self.ahead: list[bytes] = []
         self.offset = 0
         self.line = 1
         self.ended = False
         self.encoding = "utf-8"
-        self._stream = stream
+        self._stream, self._any_end = stream, any_end
+        self._after_return = False  # a newline that comes next ends the line before
         self.tail = b""
         # What the lines ahead are in the stream, where that is not UTF-8.
         self._sizes: list[int] = []
@@ -104,6 +107,7 @@ class TextLines:
         before = b""
         for place in range(max(1, offset - len(newline) + 1), offset + 1):
             before += self._stream.skip(place)
+        self._after_return = self._any_end and before == "\r".encode(encoding)
         self.inside_line = line > 1 and before != newline
 
     def recode(self, encoding: str) -> None:
@@ -123,6 +127,8 @@ class TextLines:
             return None
         self.inside_line = False
         rest = self.ahead[0]
+        if self._after_return and rest != b"\n":
+            return None
         self.take(1)
         self.line -= 1
         return rest if rest.strip(b"\r\n") else None
@@ -130,12 +136,14 @@ class TextLines:
     def _cut(self, data: bytes) -> list[bytes]:
         """Return the lines in `data` as they are in the stream; the beginning of one is kept."""
         if not self.encoding.startswith("utf-16"):
-            lines = BytesIO(data).readlines()
+            lines = data.splitlines(True) if self._any_end else BytesIO(data).readlines()
             self.tail = b"" if not lines or lines[-1].endswith(b"\n") else lines.pop()
             return lines
-        whole = len(data) // 2 * 2
-        texts = data[:whole].decode(self.encoding, "surrogatepass").split("\n")
-        lines = [f"{text}\n".encode(self.encoding, "surrogatepass") for text in texts[:-1]]
+        text = data[: len(data) // 2 * 2].decode(self.encoding, "surrogatepass")
+        texts = StringIO(text, newline="" if self._any_end else "\n").readlines()
+        if texts and not texts[-1].endswith("\n"):
+            texts.pop()
+        lines = [text.encode(self.encoding, "surrogatepass") for text in texts]
         self.tail = data[sum(map(len, lines)) :]
         return lines
 
@@ -164,13 +172,13 @@ class TextLines:
 class TakenRows:
     """Records found for one batch so far.
 
-    Good ones are `rows` of cells in the order of the source's columns, or all `cells`, row after
-    row; `lines` says where each begins.
+    Good ones are `frames`, and after them `rows` of cells in the order of the file's columns;
+    `lines` says where each begins.
     """
 
     def __init__(self) -> None:
+        self.frames: list[pl.DataFrame] = []
         self.rows: list[Sequence[Any]] = []
-        self.cells: list[str] = []
         self.lines: list[int] = []
         self.rejected: list[Rejected] = []
 
@@ -180,21 +188,40 @@ class TakenRows:
         return len(self.lines) + len(self.rejected)
 
 
-class TextSource(ABC):
-    """Rows of a text; a subclass says how lines become rows.
+class TextReader(ABC):
+    """Rows of a text from its beginning or a position; a subclass says how lines become rows.
 
     `name` is handed on with each batch; `position` is where to go on, from an earlier one. The
     rows do not depend on how many bytes are read at a time.
+
+    Attributes
+    ----------
+    columns : list of str or None
+        None while they are not known.
+    only : list of str or None
+        The columns to hand out; None means all.
+    is_table : bool
+        Whether rows may be of any length, and come in parts of 32 MiB.
     """
 
+    format_name: str
     columns: list[str] | None
 
-    def __init__(self, stream: ByteStream, name: str, position: dict[str, Any] | None) -> None:
+    def __init__(
+        self, stream: ByteStream, name: str, position: dict[str, Any] | None, any_end: bool
+    ) -> None:
+        self.only: list[str] | None = None
+        self.is_table = False
         self._stream = stream
         self._name = name
-        self._lines = TextLines(stream)
+        self._lines = TextLines(stream, any_end)
         if position is not None and position["offset"]:
-            self._go_to(position)
+            encoding = position.get("encoding", "utf-8")
+            self._lines.skip(position["offset"], position["line"], encoding)
+
+    @abstractmethod
+    def find_columns(self) -> None:
+        """Read on until the columns are known, if they are there and were not known before."""
 
     @property
     def size_read(self) -> int:
@@ -206,6 +233,13 @@ class TextSource(ABC):
         """Say whether the beginning of a row is there, whose rest is waited for."""
         return bool(self._lines.ahead or self._lines.tail)
 
+    @property
+    def position(self) -> dict[str, Any]:
+        """Where to go on after the rows taken."""
+        lines = self._lines
+        place = {"offset": lines.offset, "line": lines.line, "columns": self.columns}
+        return place if lines.encoding == "utf-8" else {**place, "encoding": lines.encoding}
+
     def read(self, max_records: int) -> Batch | None:
         """Return the next records; None at the end; none of them where they have not arrived."""
         taken = TakenRows()
@@ -214,6 +248,7 @@ class TextSource(ABC):
         if rest is not None:
             self._reject(taken, line, "the end of a line that had been read incomplete", rest)
         if not self._lines.inside_line:
+            self.find_columns()
             self._take(taken, max_records)
         if not taken.n_read and self._lines.ended and not self._lines.ahead:
             return None
@@ -223,7 +258,7 @@ class TextSource(ABC):
             file=self._name,
             rejected=taken.rejected,
             n_read=taken.n_read,
-            position=self._position(),
+            position=self.position,
         )
 
     def finish(self) -> None:
@@ -234,18 +269,13 @@ class TextSource(ABC):
         """Give the file back."""
         self._stream.close()
 
-    def _go_to(self, position: dict[str, Any]) -> None:
-        encoding = position.get("encoding", "utf-8")
-        self._lines.skip(position["offset"], position["line"], encoding)
+    @abstractmethod
+    def remedy(self, reason: str) -> str:
+        """Return what to do about a row that cannot be taken for this reason."""
 
     @abstractmethod
     def _take(self, taken: TakenRows, max_records: int) -> None:
         """Read up to so many records into `taken`."""
-
-    def _position(self) -> dict[str, Any]:
-        lines = self._lines
-        place = {"offset": lines.offset, "line": lines.line, "columns": self.columns}
-        return place if lines.encoding == "utf-8" else {**place, "encoding": lines.encoding}
 
     @abstractmethod
     def _frame_of(self, taken: TakenRows) -> pl.DataFrame:
@@ -255,3 +285,63 @@ class TextSource(ABC):
         # Four bytes a character at most; a cut one is dropped with what is over.
         text = raw[: 4 * TEXT_LIMIT + 4].decode("utf-8", errors="replace").rstrip("\r\n")
         taken.rejected.append(Rejected(self._name, line, reason, text[:TEXT_LIMIT]))
+
+
+class TextFile:
+    """A file of text as a table: its reader from the first row on, in every pass.
+
+    Cells are text. Raises `InputError` when it is missing, is no text, has no columns, or its
+    compression is damaged; on reading, at the first row that cannot be taken, naming row and line.
+    """
+
+    def __init__(
+        self, stored: StoredFile, opened: Callable[[ByteStream, dict[str, Any] | None], TextReader]
+    ) -> None:
+        self.path, self._stored, self._opened = stored.path, stored, opened
+        with closing(opened(FileBytes(stored), None)) as reader:
+            reader.find_columns()
+            self.columns, self._start = list(reader.columns or []), reader.position
+            self.format_name = reader.format_name
+            if not self.columns:
+                self._next(reader, 1, 0)
+                raise no_rows(self.path)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk."""
+        return self._stored.size
+
+    def estimate_rows(self) -> int:
+        """Return about the number of rows, from the length of the first lines."""
+        sample = self._stored.head(SAMPLE_BYTES)
+        n_lines = max(1, sample.count(b"\n"))
+        if len(sample) < SAMPLE_BYTES:
+            return max(0, n_lines - self._start["line"] + 1)
+        # A compressed file is taken to be packed as tightly as its first lines.
+        is_packed = self._stored.compression is not None
+        return int(self.n_bytes / len(zlib.compress(sample) if is_packed else sample) * n_lines)
+
+    def release(self) -> None:
+        """Close the file until it is read again."""
+        self._stored.release()
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in file order, `batch_rows` or fewer at a time."""
+        n_rows = 0
+        with closing(self._opened(FileBytes(self._stored), self._start)) as reader:
+            reader.only, reader.is_table = list(columns), True
+            while (frame := self._next(reader, batch_rows, n_rows)) is not None:
+                n_rows += len(frame)
+                yield from frame.to_arrow(compat_level=pl.CompatLevel.newest()).to_batches()
+
+    def _next(self, reader: TextReader, n_rows: int, n_before: int) -> pl.DataFrame | None:
+        batch = reader.read(n_rows)
+        if batch is None or not batch.rejected:
+            return None if batch is None else batch.frame
+        bad = batch.rejected[0]
+        row = n_before + int((batch.lines < bad.line).sum()) + 1
+        raise InputError(
+            f"{self.path}, line {bad.line:,} (row {row:,}): {bad.reason}: {bad.text[:200]}",
+            reader.remedy(bad.reason),
+            ErrorKind.DAMAGED_FILE,
+        )
