@@ -17,16 +17,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rareclass import (
-    MIBC,
-    MIBCCV,
-    RACH,
-    RACHCV,
-    OrdinalRankRC,
-    RankRC,
-    RankRCCV,
-    StochasticRankRC,
-)
+from rareclass import MIBC, MIBCCV, RACH, RACHCV, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
 from rareclass.estimators.estimator import FitsRows, read_features, same_columns, settings_of
 from rareclass.findings import Finding, finding_of, warn
 from rareclass.labels.two_classes import StreamLabels, row_weights

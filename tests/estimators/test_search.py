@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, StratifiedShuffleSplit
 
 from oracles.ordinal import mauc_by_pairs
-from rareclass import MIBCCV, OrdinalRankRCCV, RankRCCV
+from rareclass import MIBCCV, RACHCV, OrdinalRankRCCV, RankRCCV
 from rareclass.estimators.search import TieBreaker, as_scoring, best_of, score_table
 from rareclass.metrics import average_precision, mauc, vus
 from rareclass.moments import mibc_cv
@@ -26,7 +26,7 @@ def rare_rows(seed=0, n_rows=120):
 
 
 def small(search, **more):
-    grid = {"Cs": [0.1, 1.0]} if search is MIBCCV else {"lams": [1.0, 0.1]}
+    grid = {MIBCCV: {"Cs": [0.1, 1.0]}, RACHCV: {"C1s": [1.0]}}.get(search, {"lams": [1.0, 0.1]})
     return search(**grid, cv=3, **more)
 
 
@@ -202,13 +202,15 @@ def test_every_search_keeps_the_same_results(search):
     assert all(best.get_params()[name] == model.get_params()[name] for name in shared)
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("search", [*SEARCHES, RACHCV])
 def test_without_refit_there_is_no_model(search):
     X, y = rare_rows()
     model = small(search, refit=False).fit(X, y)
-    with pytest.raises(AttributeError, match=rf"this {search.__name__} has no best_estimator_"):
+    assert 0.0 <= model.best_score_ <= 1.0
+    with pytest.raises(AttributeError, match=rf"this {search.__name__} has no .*refit=True"):
         model.score_samples(X)
-    assert not hasattr(model, "n_iter_")
+    for name in ("best_estimator_", "n_iter_", "transduction_"):
+        assert not hasattr(model, name)
 
 
 @pytest.mark.parametrize("search", SEARCHES)

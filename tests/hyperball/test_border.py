@@ -18,7 +18,6 @@ from hyperball.rach_cases import (
     ball_of,
     hidden_cluster,
     several_clusters,
-    unwarned,
 )
 from rareclass.hyperball import RACH
 from rareclass.hyperball.pool import UNLABELLED
@@ -126,7 +125,7 @@ def test_a_share_is_dealt_out_to_the_balls():
     assert abs(found[0] - found[1]) <= 1
 
 
-CUT = {"C1": 30.0, "C2": 0.3, "kernel": "gaussian", "filter": False}
+CUT = {"C1": 30.0, "C2": 0.3, "kernel": "gaussian", "filter": False, "tol": 1e-6}
 
 
 @functools.cache
@@ -136,8 +135,7 @@ def table_and_ball(seed):
     X, y = rng.randn(440, 20), np.full(440, -1)
     y[:10], y[10:60] = 1, 0
     X[:10] += 0.7
-    with unwarned():
-        return X, y, RACH(**CUT).fit(X, y)
+    return X, y, ball_of(X, y, **CUT)
 
 
 @pytest.mark.parametrize(
@@ -150,8 +148,7 @@ def table_and_ball(seed):
 @pytest.mark.sampled(1)
 def test_the_gap_is_true_however_short_the_solver_is_cut(seed, max_inner):
     X, y, best = table_and_ball(seed)
-    with unwarned():
-        model = RACH(**CUT, max_inner=max_inner).fit(X, y)
+    model = ball_of(X, y, **CUT, max_inner=max_inner)
     found, least = model.objective_path_[-1], best.objective_path_[-1]
     assert best.duality_gap_ <= 1e-6
     assert (found - least) / abs(found) <= model.duality_gap_ + 2e-6

@@ -5,16 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from hyperball.rach_cases import (
-    CLEARED,
-    QUIET,
-    RARE,
-    UNKNOWN,
-    hidden_cluster,
-    several_clusters,
-    unwarned,
-)
-from rareclass.hyperball import RACH
+from hyperball.rach_cases import CLEARED, RARE, UNKNOWN, ball_of, hidden_cluster, several_clusters
 from rareclass.hyperball.description import (
     LABELLED_MAJORITY,
     LABELLED_RARE,
@@ -25,11 +16,6 @@ from rareclass.hyperball.pool import MOST_ROWS
 
 COLUMNS = ["ball", "label", "feature", "center", "inside_low", "inside_high", "outside_low"]
 COLUMNS += ["outside_high", "overlap"]
-
-
-def fitted(X, y, weight=None, **options):
-    with unwarned():
-        return RACH(**{**QUIET, **options}).fit(X, y, weight)
 
 
 def row_by_hand(X, inside, outside, column):
@@ -51,7 +37,7 @@ def test_the_table_is_that_of_numpy(make, kernel):
     X[:, 1] *= 100.0
     X[np.abs(X) < 0.2] = 0.0
     options = {"kernel": kernel, "C1": 0.0, "C2": 0.02} if kernel is None else {"kernel": kernel}
-    model = fitted(make(X), y, **options)
+    model = ball_of(make(X), y, **options)
     description = model.describe()
     inside = (y == RARE) | (np.isin(np.arange(len(y)), model.balls_[0].found))
     outside = (y != RARE) & (model.predict(make(X)) != RARE)
@@ -74,7 +60,7 @@ def test_of_many_features_the_hundred_whose_means_differ_most():
     wide = rng.normal(size=(150, 200))
     telling = np.arange(3, 200, 4)[:40]
     wide[np.ix_(truth == 1, telling)] += 3.0
-    model = fitted(wide, y)
+    model = ball_of(wide, y)
     table = model.describe().table
     assert len(table) == 100
     assert {f"x{k}" for k in telling} <= {row["feature"] for row in table}
@@ -83,7 +69,7 @@ def test_of_many_features_the_hundred_whose_means_differ_most():
 
 def test_the_numbers_at_the_top():
     X, y, _ = hidden_cluster()
-    model = fitted(X, y)
+    model = ball_of(X, y)
     (summary,) = model.describe().summaries
     ball = model.balls_[0]
     assert summary.radius == model.radius_
@@ -97,7 +83,7 @@ def test_the_numbers_at_the_top():
 def test_a_constant_column_and_a_single_row_inside():
     X, y, _ = hidden_cluster(n_rare=1)
     X[:, 1] = 7.0
-    model = fitted(X, y, C2=1e-6)
+    model = ball_of(X, y, C2=1e-6)
     assert len(model.balls_[0].found) == 0
     table = {row["feature"]: row for row in model.describe().table}
     case = X[y == RARE][0]
@@ -115,22 +101,25 @@ def test_a_column_that_is_constant_outside_is_among_the_hundred():
     X = np.random.default_rng(0).normal(size=(len(y), 200))
     X[:, :120] += 2.0 * truth[:, None]  # more than a hundred that differ
     X[:, 150] = 1e-3 * (y == RARE)
-    model = fitted(X, y, C2=1e-4)
+    model = ball_of(X, y, C2=1e-4)
     table = {row["feature"]: row for row in model.describe().table}
     assert len(table) == 100
     assert table["x150"]["outside_high"] == 0.0 < table["x150"]["inside_high"]
 
 
-def test_nothing_outside():
-    X = np.array([[1.0, 2.0], [3.0, 4.0]])
-    model = fitted(X, [1, 1])
-    description = model.describe()
+def test_rare_rows_alone():
+    model = ball_of(np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 0.0]]), [1, 1])
+    description, picture = model.describe(), model.picture()
     for row in description.table:
         assert np.isnan(row["outside_low"])
         assert row["overlap"] == 0.0
     (summary,) = description.summaries
     assert (summary.n_rare, summary.n_inside, summary.n_kept) == (2, 0, 0)
     assert str(description)
+    assert picture.kinds.tolist() == [LABELLED_RARE, LABELLED_RARE]
+    assert len(picture.distances) == 0
+    assert np.isfinite(picture.coordinates).all()
+    np.testing.assert_allclose(np.linalg.norm(picture.coordinates, axis=1), picture.radius)
 
 
 def test_rows_of_no_weight_are_nowhere():
@@ -138,28 +127,28 @@ def test_rows_of_no_weight_are_nowhere():
     far = np.vstack([X, 1e3 * np.ones((2, 3)), X[:1]])
     labels = np.append(y, [UNKNOWN, CLEARED, UNKNOWN])
     weight = np.append(np.ones(len(y)), np.zeros(3))
-    assert str(fitted(far, labels, weight).describe()) == str(fitted(X, y).describe())
+    assert str(ball_of(far, labels, weight).describe()) == str(ball_of(X, y).describe())
 
 
 def test_of_many_rows_a_sample_is_described():
     X, y, _ = hidden_cluster(n=7000, n_cluster=300)
-    model = fitted(X, y, C2=0.001)
+    model = ball_of(X, y, C2=0.001)
     assert len(model.background_.rows) == MOST_ROWS
     assert (y[model.background_.rows] != RARE).all()
     assert len(np.unique(model.background_.rows)) == MOST_ROWS
     (summary,) = model.describe().summaries
     truth = (model.predict(X[y != RARE]) == RARE).mean()
     assert summary.share_of_others == pytest.approx(truth, abs=0.01)
-    again = fitted(X, y, C2=0.001)
+    again = ball_of(X, y, C2=0.001)
     assert str(again.describe()) == str(model.describe())
-    other = fitted(X, y, C2=0.001, random_state=1)
+    other = ball_of(X, y, C2=0.001, random_state=1)
     assert not np.array_equal(other.background_.rows, model.background_.rows)
 
 
 def test_balls_that_meet():
     X, y, _ = several_clusters([[2.0, 0.0], [3.0, 0.0], [-9.0, 0.0]], scale=0.5)
     names = np.array(["ok", "fraud", "theft", "spam", None], dtype=object)[y]
-    model = fitted(X, names, C1=0.01, C2=0.005)
+    model = ball_of(X, names, C1=0.01, C2=0.005)
     fraud, spam, theft = model.balls_
     assert [ball.label for ball in model.balls_] == ["fraud", "spam", "theft"]
     (pair,) = model.describe().overlaps
@@ -178,17 +167,17 @@ def test_balls_that_meet():
 
 def test_surfaces_that_meet_where_no_row_is():
     X = np.array([[0.0, 0.0], [2.0, 0.0], [1.5, 1.2], [3.5, 1.2], [9.0, 9.0], [8.0, 9.0]])
-    model = fitted(X, [1, 1, 2, 2, 0, 0], pos_label=[1, 2], C1=0.01)
+    model = ball_of(X, [1, 1, 2, 2, 0, 0], pos_label=[1, 2], C1=0.01)
     (pair,) = model.describe().overlaps
     assert (pair.n_rows, pair.share) == (0, 0.0)
     X[2:4] *= 10
-    apart = fitted(X, [1, 1, 2, 2, 0, 0], pos_label=[1, 2], C1=0.01)
+    apart = ball_of(X, [1, 1, 2, 2, 0, 0], pos_label=[1, 2], C1=0.01)
     assert apart.describe().overlaps == []
 
 
 def test_balls_of_a_kernel_meet_only_where_a_row_is_in_both():
     X, y, _ = several_clusters([[6.0, 6.0], [-6.0, -6.0]], scale=0.5)
-    model = fitted(X, y, kernel="gaussian", width=4.0, C2=0.001)
+    model = ball_of(X, y, kernel="gaussian", width=4.0, C2=0.001)
     inside = [ball.depth(X) >= 0.0 for ball in model.balls_]
     assert all(each.any() for each in inside)
     assert not np.logical_and(*inside).any()
@@ -197,7 +186,7 @@ def test_balls_of_a_kernel_meet_only_where_a_row_is_in_both():
 
 def test_several_balls_of_one_category_are_told_apart():
     X, y, _ = several_clusters([[6.0, 6.0], [-6.0, -6.0]])
-    model = fitted(X, np.where(y > 0, RARE, y), n_balls=2, C2=0.05, filter=1.0)
+    model = ball_of(X, np.where(y > 0, RARE, y), n_balls=2, C2=0.05, filter=1.0)
     assert [one.name for one in model.describe().summaries] == ["1, ball 1 of 2", "1, ball 2 of 2"]
     assert "Ball of 1, ball 2 of 2: radius" in str(model.describe())
 
@@ -206,7 +195,7 @@ def test_several_balls_of_one_category_are_told_apart():
 def test_it_fits_on_a_screen(scale):
     X, y, _ = several_clusters([[4.0, 0.0] + [0.0] * 12, [0.0, 4.0] + [0.0] * 12])
     names = [f"a feature with quite a long name, number {k}" for k in range(14)]
-    model = fitted(pd.DataFrame(scale * X, columns=names), y)
+    model = ball_of(pd.DataFrame(scale * X, columns=names), y)
     lines = str(model.describe()).splitlines()
     assert max(map(len, lines)) <= 80
     named = [line.split("…")[0] for line in lines if "…" in line]
@@ -216,7 +205,7 @@ def test_it_fits_on_a_screen(scale):
 
 def test_the_words():
     X, y, _ = hidden_cluster()
-    model = fitted(pd.DataFrame(X, columns=["amount", "age", "visits"]), y)
+    model = ball_of(pd.DataFrame(X, columns=["amount", "age", "visits"]), y)
     description = model.describe()
     lines = str(description).splitlines()
     (summary,) = description.summaries
@@ -261,7 +250,7 @@ def test_every_row_is_there_once_and_inside_ones_within_the_disc(way):
     options = dict(WAYS[way])
     X, y, _ = hidden_cluster(p=options.pop("p"))
     held = options.pop("make", np.asarray)(X)
-    model = fitted(held, y, **options)
+    model = ball_of(held, y, **options)
     picture = model.picture()
     # Those that entered the optimisation first, then the rest of the sample.
     far = np.setdiff1d(model.background_.rows, model.rows_)
@@ -288,12 +277,12 @@ def test_every_row_is_there_once_and_inside_ones_within_the_disc(way):
 
 def test_of_two_features_the_plane_is_theirs():
     X, y, _ = hidden_cluster(p=2)
-    model = fitted(X, y)
+    model = ball_of(X, y)
     picture = model.picture()
     rows = np.concatenate([model.rows_, np.setdiff1d(np.arange(len(y)), model.rows_)])
     np.testing.assert_allclose(picture.coordinates, (X - model.center_)[rows], atol=1e-9)
     assert picture.axis_names == ("x0", "x1")
-    assert fitted(X[:, :1], y).picture().axis_names == ("x0", "")
+    assert ball_of(X[:, :1], y).picture().axis_names == ("x0", "")
 
 
 def test_of_more_features_the_axes_are_the_way_to_the_others_and_their_widest_across():
@@ -302,7 +291,7 @@ def test_of_more_features_the_axes_are_the_way_to_the_others_and_their_widest_ac
     others = y != RARE
     X[others, 0] = 60.0 + 20.0 * rng.normal(size=others.sum())  # wider, but the first axis
     X[others, 3] += 8.0 * rng.normal(size=others.sum())  # the widest across
-    model = fitted(X, y, filter=False, C2=1e-5)
+    model = ball_of(X, y, filter=False, C2=1e-5)
     picture = model.picture()
     way = X[others].mean(axis=0) - model.center_
     way /= np.linalg.norm(way)
@@ -322,7 +311,7 @@ def test_of_more_features_the_axes_are_the_way_to_the_others_and_their_widest_ac
 
 def test_each_ball_has_a_picture():
     X, y, _ = several_clusters([[4.0, 0.0], [0.0, 4.0]])
-    model = fitted(X, y)
+    model = ball_of(X, y)
     for number, ball in enumerate(model.balls_):
         picture = model.picture(number)
         assert picture.title == str(ball.label)
@@ -330,11 +319,3 @@ def test_each_ball_has_a_picture():
         assert (picture.kinds == LABELLED_RARE).sum() == (y == ball.label).sum()
         # Cases of the other category are majority rows to this one.
         assert (picture.kinds == LABELLED_MAJORITY).sum() == ((y >= 0) & (y != ball.label)).sum()
-
-
-def test_rare_rows_alone():
-    picture = fitted(np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 0.0]]), [1, 1]).picture()
-    assert picture.kinds.tolist() == [LABELLED_RARE, LABELLED_RARE]
-    assert len(picture.distances) == 0
-    assert np.isfinite(picture.coordinates).all()
-    np.testing.assert_allclose(np.linalg.norm(picture.coordinates, axis=1), picture.radius)

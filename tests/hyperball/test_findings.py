@@ -14,9 +14,9 @@ from hyperball.rach_cases import (
     QUIET,
     RARE,
     UNKNOWN,
+    ball_of,
     hidden_cluster,
     several_clusters,
-    unwarned,
 )
 from rareclass.findings import FindingKind, finding_of
 from rareclass.hyperball import RACH
@@ -69,8 +69,7 @@ def test_a_dear_unlabelled_row_makes_a_ball_beyond_the_share_and_the_default_doe
     assert values["n_most"] == pytest.approx(expected * stats.chi2.ppf(0.975, 42) / 40)
     assert values["n_found"] > 2 * values["n_most"] > 2 * expected
     assert remedy == {"C1": "larger", "C2": "smaller", "rare_share": None}
-    with unwarned():
-        (message,) = RACH(C2=0.1).fit(X, y).messages_
+    (message,) = ball_of(X, y, C1=RACH().C1, C2=0.1).messages_
     assert "A smaller C2 or a larger C1 makes a smaller ball" in message
     assert found_by(RACH(), X, y) == {}
 
@@ -114,14 +113,10 @@ def test_a_useless_ball_of_a_kernel_is_told_by_what_it_holds():
     assert "kernel" not in remedy
 
 
-def test_no_majority_row():
-    X, y, _ = hidden_cluster()
+def test_no_majority_row_or_all_unlabelled_rows_left_out():
+    X, y, truth = hidden_cluster()
     found = found_by(RACH(C2=0.005), X, np.where(y == CLEARED, UNKNOWN, y))
     assert found == {FindingKind.NO_MAJORITY: ({"label": RARE}, {})}
-
-
-def test_all_unlabelled_rows_left_out():
-    X, y, truth = hidden_cluster()
     found = found_by(RACH(**QUIET, filter=0.01), X, y)
     values = {"label": RARE, "n_unlabelled": int((y == UNKNOWN).sum())}
     assert found == {FindingKind.ALL_FILTERED: (values, {"filter": "larger"})}
@@ -170,9 +165,7 @@ def test_a_border_by_share_beyond_the_rows_that_were_kept():
 )
 def test_remedies_are_worded_as_parameters(options, said):
     X, y, _ = hidden_cluster(n_rare=1)
-    with unwarned():
-        messages = RACH(**{**QUIET, **options}).fit(X, y).messages_
-    assert any(said in message for message in messages)
+    assert any(said in message for message in ball_of(X, y, **options).messages_)
 
 
 @pytest.mark.parametrize(

@@ -375,12 +375,9 @@ def test_two_far_groups_are_split(n_balls):
     assert split.pos_label_ == RARE
 
 
-def test_one_group_is_not_split():
+def test_one_group_is_not_split_nor_are_equal_cases():
     X, y, _ = hidden_cluster()
     assert len(RACH(**QUIET, n_balls="auto").fit(X, y).balls_) == 1
-
-
-def test_more_balls_than_different_cases_are_as_many_as_these():
     X, y, _ = hidden_cluster(n_rare=3)
     rare = np.flatnonzero(y == RARE)
     X[rare[1]] = X[rare[0]]

@@ -12,15 +12,15 @@ from hyperball.rach_cases import (
     PRIORS,
     RARE,
     UNKNOWN,
+    ball_of,
     chosen,
     depths_by_hand,
     f1_by_hand,
     folds_by_hand,
     hidden_cluster,
     several_clusters,
-    unwarned,
 )
-from rareclass.hyperball import RACH, RACHCV
+from rareclass.hyperball import RACHCV
 from rareclass.hyperball.choice import ConfusionCounts, choose_radius, f1_interval
 
 CANDIDATES = [
@@ -78,17 +78,11 @@ def test_the_score_is_that_of_folds_worked_by_hand(candidate, radius, learn_radi
 def test_the_best_model_is_rach_with_the_best_parameters(kernel):
     X, y, truth = hidden_cluster(n=120)
     model = chosen(X, y, kernel=kernel, tol=1e-9)
-    with unwarned():
-        again = RACH(
-            C1=model.best_C1_,
-            C2=model.best_C2_,
-            kernel=kernel,
-            width=model.best_width_ or "mean",
-            margin=model.best_margin_,
-            radius="share",
-            radius_slack=model.best_radius_slack_,
-            tol=1e-9,
-        ).fit(X, y)
+    again = ball_of(
+        X, y, C1=model.best_C1_, C2=model.best_C2_, kernel=kernel, margin=model.best_margin_,
+        width=model.best_width_ or "mean", radius="share", tol=1e-9,
+        radius_slack=model.best_radius_slack_,
+    )  # fmt: skip
     np.testing.assert_array_equal(model.transduction_, again.transduction_)
     np.testing.assert_array_equal(model.score_samples(X), again.score_samples(X))
     np.testing.assert_array_equal(model.predict(X), model.best_estimator_.predict(X))
@@ -320,16 +314,6 @@ def test_a_weight_is_so_many_copies(learn_radius, radius):
     np.testing.assert_allclose(
         weighted.score_samples(X), copies.score_samples(X), atol=0.05 * copies.radius_**2
     )
-
-
-def test_without_refitting_there_is_no_model():
-    X, y, _ = hidden_cluster(n=80)
-    model = chosen(X, y, refit=False, C1s=[1.0], cv=2)
-    assert 0.0 <= model.best_score_ <= 1.0
-    assert not hasattr(model, "best_estimator_")
-    assert not hasattr(model, "transduction_")
-    with pytest.raises(AttributeError, match="refit=True"):
-        model.predict(X)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ from hyperball.rach_cases import (
     PRIORS,
     RARE,
     UNKNOWN,
+    ball_of,
     chosen,
     depths_by_hand,
     folds_by_hand,
     hidden_cluster,
     several_clusters,
-    unwarned,
 )
-from rareclass.hyperball import RACH
 from rareclass.hyperball.choice import choose_radius, f1_interval
 
 
@@ -93,8 +92,7 @@ def test_rows_count_in_the_ball_in_which_they_lie_deepest():
     for k, label in enumerate((1, 2)):
         for fold in folds:
             learned = np.setdiff1d(np.flatnonzero((y == CLEARED) | (group == label)), fold)
-            with unwarned():
-                ball = RACH(**options, **LOOSE, pos_label=RARE).fit(X[learned], y[learned])
+            ball = ball_of(X[learned], y[learned], **options, **LOOSE, pos_label=RARE)
             here = np.isin(numbers, fold) & (group[numbers] != 3 - label)
             depths[k, here] = ball.score_samples(X[numbers[here]])
     cleared = y[numbers] == CLEARED

@@ -32,9 +32,11 @@ def drawn(rows, k):
     return np.random.RandomState(7).choice(rows, size=k, replace=False)
 
 
-def spread_out_of_drawn(k):
-    rng = np.random.RandomState(7)
-    some = np.sort(rng.choice(RARE, size=10 * k, replace=False))
+def spread(k):
+    """Rare rows far apart, among ten times as many drawn where there are more."""
+    rng, some = np.random.RandomState(7), RARE
+    if 10 * k < len(RARE):
+        some = np.sort(rng.choice(RARE, size=10 * k, replace=False))
     return some[kmeans_plusplus(X[some], k, random_state=rng)[1]]
 
 
@@ -43,13 +45,9 @@ RULES = {
     "rare": lambda: RARE,
     "all": lambda: KEPT,
     "random": lambda: drawn(KEPT, len(RARE)),
-    ("rare", 12): lambda: RARE[
-        kmeans_plusplus(X[RARE], 12, random_state=np.random.RandomState(7))[1]
-    ],
-    ("rare", 2): lambda: spread_out_of_drawn(2),
-    ("rare", 12, "kmeans++"): lambda: RARE[
-        kmeans_plusplus(X[RARE], 12, random_state=np.random.RandomState(7))[1]
-    ],
+    ("rare", 12): lambda: spread(12),
+    ("rare", 2): lambda: spread(2),
+    ("rare", 12, "kmeans++"): lambda: spread(12),
     ("rare", 12, "pivoted_cholesky"): lambda: RARE[pivoted_cholesky(KERNEL, X[RARE], 12)],
     ("rare", 999): lambda: RARE,
     ("rare+majority", 9): lambda: [*RARE, *drawn(np.setdiff1d(KEPT, RARE), 9)],

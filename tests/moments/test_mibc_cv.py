@@ -9,12 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
-from moments.mibc_cases import (
-    EXACT,
-    each_covariance,
-    moments_of_array,
-    rare_rows,
-)
+from moments.mibc_cases import EXACT, each_covariance, moments_of_array, rare_rows
 from oracles.moments import assert_same_moments
 from rareclass.moments import MIBC, MIBCCV, mibc_cv
 from rareclass.moments.moments import MomentSettings

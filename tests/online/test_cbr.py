@@ -256,9 +256,7 @@ def test_no_threshold_without_both_classes_and_none_of_nan():
         buffer_offset(np.array([1.0, np.nan]), np.zeros(2))
 
 
-# -- there is no bound on the mistakes of CBR: docs/method/online.md, each sentence of it ------
-
-
+# There is no bound on the mistakes of CBR: docs/method/online.md, each sentence of it.
 def with_one_majority_row(d, C, eta):
     """A ranker that holds the majority row 0: a rare row is its own pair."""
     model = CBR(C, eta=eta, buffer_size=1).start(d, [0, 1])

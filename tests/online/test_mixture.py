@@ -314,13 +314,10 @@ def plain(X, waves):
     return np.sqrt(2.0 / len(waves.phases)) * np.cos(angles)
 
 
-def test_waves_are_their_formula():
+def test_waves_are_their_formula_and_their_products_a_gaussian_kernel():
     waves = FourierFeatures.drawn(5, 64, np.random.default_rng(0))
     far = np.vstack([rows(), np.full((1, 5), 1e300), np.zeros((1, 5))])
     np.testing.assert_allclose(waves.apply(far), plain(far, waves), atol=1e-8)
-
-
-def test_their_products_are_a_gaussian_kernel():
     waves = FourierFeatures.drawn(5, 100_000, np.random.default_rng(0)).apply(rows(20))
     kernel = RBF(np.sqrt(5) / 2)(np.arcsinh(rows(20)))
     np.testing.assert_allclose(waves @ waves.T, kernel, atol=0.02)

@@ -138,6 +138,10 @@ def test_slopes_are_the_derivative_of_the_kernel(kernel, is_sparse, seed):
         np.testing.assert_allclose(found[:, d], wanted, rtol=1e-5, atol=1e-6)
 
 
+def classes_of(y, weight=None, rare=1):
+    return TwoClasses(read_labels(y, weight, rare, len(y)))
+
+
 def learn(X, target, width):
     data = RankingData(SETTINGS, as_source(X), target, SmoothedHinge(), width)
     return learn_feature_scales(data, 0.5, False)
@@ -148,7 +152,7 @@ def study(X, y, kernel="gaussian", weight=None, has_levels=False):
         levels = read_levels(y, weight, None, len(y))
         target = OrderedLevels(levels, cost_matrix(len(levels.classes), "distance"))
     else:
-        target = TwoClasses(read_labels(y, weight, 1, len(y)))
+        target = classes_of(y, weight)
     rows, distinct = distinct_rows(as_source(X), target, 20_000, 0)
     settings = replace(SETTINGS, kernel=kernel, random_state=0)
     return Study(RankingData(settings, rows, distinct, SmoothedHinge(), 4.0), 3)
@@ -214,10 +218,8 @@ def test_distinct_rows_do_not_depend_on_order_or_copies(seed, is_sparse):
     weight = rng.integers(1, 4, 40)
     copies = rng.permutation(np.repeat(np.arange(40), weight))
     to = sparse.csr_array if is_sparse else np.asarray
-    once = TwoClasses(read_labels(y, weight, True, 40))
-    repeated = TwoClasses(read_labels(y[copies], None, True, len(copies)))
-    first = distinct_rows(as_source(to(X)), once, 1000, 0)
-    second = distinct_rows(as_source(to(X[copies])), repeated, 1000, 0)
+    first = distinct_rows(as_source(to(X)), classes_of(y, weight, True), 1000, 0)
+    second = distinct_rows(as_source(to(X[copies])), classes_of(y[copies], None, True), 1000, 0)
     one, other = (
         rows.take(slice(None)).toarray() if is_sparse else rows.take(slice(None))
         for rows, _ in (first, second)
@@ -233,7 +235,7 @@ def test_distinct_rows_do_not_depend_on_order_or_copies(seed, is_sparse):
 
 
 def test_rows_beyond_the_limit_are_drawn_and_weigh_what_their_class_does():
-    rows, target = distinct_rows(as_source(X), TwoClasses(read_labels(Y, None, 1, len(Y))), 20, 0)
+    rows, target = distinct_rows(as_source(X), classes_of(Y), 20, 0)
     assert (len(target.labels.rare), len(target.labels.majority), rows.n_rows) == (20, 20, 40)
     assert target.labels.rare_weight.sum() == pytest.approx(50.0)
     assert target.labels.majority_weight.sum() == pytest.approx(310.0)
@@ -401,7 +403,7 @@ def test_rows_that_nothing_was_learned_from_decide():
     X, y = rng.normal(size=(300, 25)), np.arange(300) < 25
     _, rounds = learning._descend(study(X, y, Gaussian(7.0)), lambda *_: None)
     assert rounds[-1].auc > rounds[0].auc + 0.05
-    found = learn(X, TwoClasses(read_labels(y, None, True, len(y))), 7.0)
+    found = learn(X, classes_of(y, None, True), 7.0)
     np.testing.assert_array_equal(found, 1.0)
 
 
@@ -411,9 +413,6 @@ def test_a_clear_gain_is_that_of_the_corrected_paired_test(seed):
     # The t test has the error sd / sqrt(n); the correction is sqrt(1 + n / 4) times that.
     t = stats.ttest_1samp(gain, 0.0).statistic / np.sqrt(1.0 + 5 / 4)
     assert clear_gain(gain) == (stats.t.sf(t, 4) < 0.05)
-
-
-def test_equal_scores_are_no_gain():
     assert not clear_gain(np.zeros(5))
     assert clear_gain(np.full(5, 0.25))
 
@@ -427,7 +426,7 @@ def test_scales_that_do_not_gain_on_their_own_rows_are_not_tried_on_others(monke
 
     monkeypatch.setattr(learning, "_descend", descend)
     rows, y = rare_cores(120, 20, 3)
-    found = learn(rows, TwoClasses(read_labels(y, None, 1, len(y))), 4.0)
+    found = learn(rows, classes_of(y), 4.0)
     assert len(descents) == 1
     np.testing.assert_array_equal(found, 1.0)
 
@@ -495,5 +494,5 @@ def test_two_levels_learn_what_two_classes_learn():
     X, y = rng.normal(size=(200, 5)), np.arange(200) < 30
     X[:30, 0] += 2.0
     levels = OrderedLevels(read_levels(y.astype(int)), np.ones((2, 2)))
-    classes = TwoClasses(read_labels(y, None, True, 200))
+    classes = classes_of(y, None, True)
     np.testing.assert_allclose(learn(X, levels, 3.0), learn(X, classes, 3.0), rtol=1e-6)
