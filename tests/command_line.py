@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from rareclass.cli.app import app
 
@@ -14,43 +14,39 @@ from rareclass.cli.app import app
 QUICK = ("--members", "logistic regression", "--folds", "2")
 
 
-def invoke(*words: object) -> Result:
+def invoke(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-def printed(*words: object) -> str:
-    """Return the lines that a command prints."""
+def printed(*words):
     done = invoke(*words)
     assert done.exit_code == 0, done.output
     return done.stdout
 
 
-def run(*words: object, code: int = 0) -> str:
+def run(*words, code=0):
     """Return what a command prints, on one line: of standard error where it fails."""
     done = invoke(*words)
     assert done.exit_code == code, done.output
     return " ".join((done.stdout if code == 0 else done.stderr).split())
 
 
-def json_of(*words: object) -> dict[str, Any]:
-    """Return the numbers that a command gives as JSON."""
+def json_of(*words):
     return json.loads(printed(*words, "--json", "-"))
 
 
-def run_with_json(*words: object) -> tuple[str, dict[str, Any]]:
-    """Return what a command prints, on one line, and the numbers that it writes to a file."""
+def run_with_json(*words):
     with TemporaryDirectory() as folder:
         file = Path(folder) / "numbers.json"
         printed = run(*words, "--json", file)
         return printed, json.loads(file.read_text())
 
 
-def complaint(*words: object) -> str:
-    """Return what a command says that has to refuse."""
+def complaint(*words):
     return message(invoke(*words))
 
 
-def message(done: Result) -> str:
+def message(done):
     """Return what a refused command said, on one line; check that it was refused cleanly."""
     assert done.exit_code == 2, done.output
     assert "Traceback" not in done.output
@@ -58,8 +54,7 @@ def message(done: Result) -> str:
     return " ".join(done.stderr.split())
 
 
-def says(text: str, *facts: str) -> None:
-    """Check that a text has each of some facts."""
+def says(text, *facts):
     for fact in facts:
         assert fact in text, f"{fact} is not in: {text}"
 
@@ -74,7 +69,7 @@ class Fitted(NamedTuple):
     printed: str
 
 
-def fit_in(folder: Path, train: pl.DataFrame, new: pl.DataFrame, *words: object) -> Fitted:
+def fit_in(folder, train, new, *words):
     """Write two tables into a folder and fit a model on the first of them."""
     paths = [folder / name for name in ("train.csv", "new.csv", "model.rareclass")]
     train.write_csv(paths[0])
@@ -82,8 +77,7 @@ def fit_in(folder: Path, train: pl.DataFrame, new: pl.DataFrame, *words: object)
     return Fitted(folder, *paths, printed("fit", paths[0], *words, "--out", paths[2]))
 
 
-def scores_of(model: Path, rows: Path, *words: object) -> pl.DataFrame:
-    """Return what `rareclass score` writes."""
+def scores_of(model, rows, *words):
     with TemporaryDirectory() as folder:
         out = Path(folder) / "scores.parquet"
         run("score", model, rows, "--out", out, *words)

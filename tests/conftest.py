@@ -10,7 +10,6 @@ import gc
 import os
 import signal
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 from types import FunctionType
 
@@ -41,7 +40,7 @@ gc.set_threshold(100_000)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
+def pytest_collection(session):
     """Import what tests need, but not in the process that only hands them out to others."""
     if session.config.getoption("dist", "no") != "no":
         return
@@ -55,7 +54,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+def pytest_pycollect_makeitem(collector, obj):
     """Make no cases of a test that is left to thorough runs as a whole: they are thousands."""
     marks = getattr(obj, "pytestmark", ()) if isinstance(obj, FunctionType) else ()
     if thorough() or not any(mark.name == "thorough" for mark in marks):
@@ -64,24 +63,24 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[
     return None if is_named else []
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """Leave what lives as long as the process out of the search for cycles, until its end."""
     gc.freeze()
     atexit.register(gc.unfreeze)  # DuckDB tells of what it finds alive then
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     """What an estimator without a random_state draws is the same in every run, too."""
     if not thorough():
         np.random.seed(0)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     words = "cases of tests that are marked sampled(n): n of each, or the rest of them"
     parser.addoption("--cases", choices=["some", "rest"], default="some", help=words)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     if thorough():
         return
     usual = [item for item in items if not item.get_closest_marker("thorough")]
@@ -91,7 +90,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = taken
 
 
-def _sample(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+def _sample(items):
     """Yield every case of tests without the mark, and n cases, spread evenly, of those with it."""
     cases = defaultdict(list)
     for item in items:

@@ -7,12 +7,9 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 PASSWORD = "gr3at-s3cret"
@@ -28,41 +25,36 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Server:
-    """A PostgreSQL server that is running."""
-
     port: int
 
     @property
-    def uri(self) -> str:
+    def uri(self):
         return f"postgresql://rare:{PASSWORD}@127.0.0.1:{self.port}/postgres"
 
-    def connect(self) -> Any:
+    def connect(self):
         from adbc_driver_postgresql import dbapi
 
         return dbapi.connect(self.uri)
 
-    def put(self, name: str, table: pa.Table) -> None:
-        """Write a table, in place of one of that name."""
+    def put(self, name, table):
         with self.connect() as connection, connection.cursor() as cursor:
             cursor.adbc_ingest(name, table, mode="replace")
             connection.commit()
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """What the server answers."""
+    def rows(self, sql):
         with self.connect() as connection, connection.cursor() as cursor:
             cursor.execute(sql)
-            found: list[tuple[Any, ...]] = cursor.fetchall()
+            found = cursor.fetchall()
             connection.commit()
             return found
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[Server]:
-    """One server for all tests of a process."""
+def postgresql():
     programs = _programs()
     user = _user()
     folder = Path(tempfile.mkdtemp(prefix="rareclass-postgresql-"))
-    as_user: dict[str, Any] = {}
+    as_user = {}
     if user is not None:
         entry = pwd.getpwnam(user)
         os.chown(folder, entry.pw_uid, entry.pw_gid)
@@ -100,7 +92,7 @@ def postgresql() -> Iterator[Server]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait_for(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_for(server, process, log):
     for _ in range(200):
         if process.poll() is not None:
             break
@@ -112,7 +104,7 @@ def _wait_for(server: Server, process: subprocess.Popen[bytes], log: Path) -> No
     raise RuntimeError(f"PostgreSQL did not start: {log.read_text()[-1000:]}")
 
 
-def _programs() -> Path:
+def _programs():
     """The folder with `initdb`, which Debian keeps out of PATH."""
     pytest.importorskip("adbc_driver_postgresql", reason='no driver: pip install "rareclass[sql]"')
     on_path = shutil.which("initdb")
@@ -122,7 +114,7 @@ def _programs() -> Path:
     return Path(on_path).resolve().parent if on_path else found[-1].parent
 
 
-def _user() -> str | None:
+def _user():
     """Whom the server is to run as: it refuses root."""
     if os.geteuid() != 0:
         return None
@@ -135,8 +127,7 @@ def _user() -> str | None:
     pytest.skip("PostgreSQL does not run as root, and there is no user postgres or nobody: add one")
 
 
-def sqlite_file(path: Path, name: str, table: pa.Table) -> str:
-    """A file of SQLite with one table; returns its address."""
+def sqlite_file(path, name, table):
     dbapi = pytest.importorskip("adbc_driver_sqlite.dbapi")
     with dbapi.connect(str(path)) as connection, connection.cursor() as cursor:
         cursor.adbc_ingest(name, table, mode="replace")
@@ -144,8 +135,7 @@ def sqlite_file(path: Path, name: str, table: pa.Table) -> str:
     return f"sqlite:///{path}"
 
 
-def duckdb_file(path: Path, name: str, table: pa.Table) -> str:
-    """A file of DuckDB with one table; returns its address."""
+def duckdb_file(path, name, table):
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect(str(path)) as connection:
         connection.register("given", table)

@@ -5,9 +5,6 @@ looks for what nobody has met yet. An example that ever failed is kept as ``@exa
 tried by both.
 """
 
-from collections.abc import Iterable
-from typing import Any
-
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -17,11 +14,11 @@ _FEWEST = 3
 _USUAL = 100
 
 
-def _examples(asked: int, profile: str) -> int:
+def _examples(asked, profile):
     return max(_FEWEST, round(asked * _SHARES[profile]))
 
 
-def register() -> None:
+def register():
     """Make both profiles known, and the repeatable one the one that is taken unless named."""
     # No deadline and no check of speed: the first call of a process may compile, and the machine
     # may be busy. No database: a run repeats nothing of another one, `@example` is for everybody.
@@ -40,12 +37,12 @@ def register() -> None:
     settings.load_profile("repeatable")
 
 
-def thorough() -> bool:
+def thorough():
     """Whether this run looks for trouble; tests then take their full sizes, too."""
     return settings.get_current_profile_name() == "thorough"
 
 
-def quick(n: int, cases: Iterable[Any]) -> list[Any]:
+def quick(n, cases):
     """Cases of a parametrization of which each run takes the first n, and a thorough one all.
 
     A case is a tuple where several names are given, or what `pytest.param` makes.
@@ -53,13 +50,13 @@ def quick(n: int, cases: Iterable[Any]) -> list[Any]:
     return [case if k < n else _made_thorough(case) for k, case in enumerate(cases)]
 
 
-def _made_thorough(case: Any) -> Any:
+def _made_thorough(case):
     if hasattr(case, "marks"):
         return case._replace(marks=(*case.marks, pytest.mark.thorough))
     values = case if isinstance(case, tuple) else (case,)
     return pytest.param(*values, marks=pytest.mark.thorough)
 
 
-def draws(asked: int) -> settings:
+def draws(asked):
     """Settings of a test whose examples cost more, or tell more, than most: how many to draw."""
     return settings(max_examples=_examples(asked, settings.get_current_profile_name()))

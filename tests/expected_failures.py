@@ -1,9 +1,5 @@
 """The one table of what an estimator is excused from, and why."""
 
-from typing import Any
-
-from sklearn.base import BaseEstimator
-
 from rareclass import (
     MIBCCV,
     RACH,
@@ -45,7 +41,7 @@ COPIES = (
     "check_sample_weight_equivalence_on_sparse_data",
 )
 # Class, some of its parameters, checks, reason.
-TABLE: list[tuple[type, dict[str, Any], tuple[str, ...], str]] = [
+TABLE = [
     (RankRC, {"landmarks": 5}, COPIES, REPEATED_DRAW),
     (OrdinalRankRC, {}, ("check_classifiers_classes",), NO_ORDER),
     (OrdinalRankRC, {}, ("check_classifiers_train",), ONE_RANK),
@@ -68,7 +64,7 @@ TABLE: list[tuple[type, dict[str, Any], tuple[str, ...], str]] = [
 ]
 
 
-def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
+def expected_failures(estimator):
     """The checks of scikit-learn that an estimator is excused from, each with its reason."""
     given = estimator.get_params()
     return {

@@ -1,24 +1,22 @@
 """What an `InputError` says, by kind, place and value; wording is asserted in few places."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from typer.testing import Result
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import InputError
 
 
 @contextmanager
 def refused(
-    kind: ErrorKind,
+    kind,
     *,
-    column: str | None = None,
-    row: int | None = None,
-    value: object = None,
-    says: str | None = None,
-    remedy: bool = True,
-) -> Iterator[pytest.ExceptionInfo[InputError]]:
+    column=None,
+    row=None,
+    value=None,
+    says=None,
+    remedy=True,
+):
     """Expect an `InputError` of this kind; what is not None must hold of it as well.
 
     `says` is a part of the message that carries a fact, such as a name or a number, not wording.
@@ -34,7 +32,7 @@ def refused(
     assert error.remedy or not remedy, f"no remedy: {error}"
 
 
-def refusal(result: Result, kind: ErrorKind, *facts: object) -> InputError:
+def refusal(result, kind, *facts):
     """Return the error for which a command refused its input; check its kind and where it went.
 
     Each of `facts` is a name, value, number or option that the printed message must carry.
@@ -46,13 +44,13 @@ def refusal(result: Result, kind: ErrorKind, *facts: object) -> InputError:
     return error
 
 
-def cause_of(result: Result) -> InputError:
+def cause_of(result):
     """Return the error for which a command ended with code 2 and a sentence."""
     assert result.exit_code == 2, f"{result.exception!r} {result.output}"
     shown = " ".join(result.stderr.split())
     assert shown.startswith("Error: ")
     assert "Traceback" not in result.output
-    error: BaseException | None = result.exception
+    error = result.exception
     while error is not None and not isinstance(error, InputError):
         error = error.__context__
     assert error is not None, f"no InputError: {shown}"

@@ -17,7 +17,6 @@ def rare_mixture(n_rows, n_rare, n_features=4, seed=0):
 
 
 def small_table(seed, n=14, n_rare=4):
-    """Fewer rows yet, of two columns, and the generator that they were drawn by."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     y = np.zeros(n)

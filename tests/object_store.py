@@ -5,9 +5,6 @@ import http.server
 import logging
 import os
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,16 +15,16 @@ SECRET = "AKIDhush0123"
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     """Files of a folder, never in parts."""
 
-    def log_message(self, *words: Any) -> None:
+    def log_message(self, *words):
         """Say nothing."""
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         if self.path.startswith("/private"):
             self.send_error(403)
         else:
             super().do_GET()
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self):
         if self.path.startswith("/private"):
             self.send_error(403)
         else:
@@ -35,8 +32,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def memory() -> Any:
-    """fsspec's file system in memory, empty."""
+def memory():
     system = pytest.importorskip("fsspec").filesystem("memory")
     for name in list(system.store):
         del system.store[name]
@@ -44,7 +40,7 @@ def memory() -> Any:
 
 
 @pytest.fixture(scope="session")
-def _store() -> Iterator[tuple[str, Any]]:
+def _store():
     moto = pytest.importorskip("moto.server", reason='no object store: pip install "moto[server]"')
     pytest.importorskip("s3fs", reason='no client: pip install "rareclass[s3]"')
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -56,7 +52,7 @@ def _store() -> Iterator[tuple[str, Any]]:
 
 
 @pytest.fixture
-def s3(_store: tuple[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+def s3(_store, monkeypatch):
     """The file system of an object store with an empty bucket, which s3:// finds too."""
     import fsspec
 
@@ -75,8 +71,7 @@ def s3(_store: tuple[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def web(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A web server of a folder, with its address."""
+def web(tmp_path):
     folder = tmp_path / "web"
     os.mkdir(folder)
     handler = functools.partial(_Quiet, directory=str(folder))

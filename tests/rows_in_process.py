@@ -11,8 +11,6 @@ from rareclass.rows.parts import read_part
 
 
 class Done:
-    """A future whose result is there."""
-
     def __init__(self, key, result):
         self.key, self.result = key, result
 

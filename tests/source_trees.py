@@ -10,7 +10,7 @@ ROOT = Path(rareclass.__file__).parent
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
+def trees():
     """Syntax tree of each file, by its path below the package."""
     return {
         path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
@@ -19,11 +19,11 @@ def trees() -> dict[str, ast.Module]:
 
 
 @cache
-def nodes() -> list[tuple[str, ast.AST]]:
+def nodes():
     """Every node of the package, with the path of its file."""
     return [(path, node) for path, tree in trees().items() for node in ast.walk(tree)]
 
 
-def room_of(path: str) -> str:
+def room_of(path):
     """Room of a file: its first folder, or the name of a file of the ground."""
     return path.split("/")[0].removesuffix(".py")

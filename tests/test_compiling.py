@@ -66,12 +66,10 @@ def package(tmp_path, monkeypatch):
 
 
 def kept(module):
-    """Files of compiled code beside a module."""
     return sorted(Path(module.__file__ or "").parent.glob("__pycache__/*.nb?*"))
 
 
 def hits(function):
-    """Times that code of a function came from a file."""
     return sum(function._cache_hits.values())
 
 

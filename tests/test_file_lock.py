@@ -31,7 +31,6 @@ with being_written(what):
 
 @contextmanager
 def other_process(path, *words):
-    """A process that holds a file until it is killed."""
     child = subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(path), *(words or ("file",))],
         stdout=subprocess.PIPE, text=True,

@@ -64,13 +64,12 @@ MOST_CODE = {
     "stream": 2060,
     "tables": 3993,
 }
-MOST_LINES = {"src/rareclass": 75_824, "tests": 54_459, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_824, "tests": 54_094, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def doubled_classes():
-    """Names of classes at the top of a module that another module defines as well."""
     names = Counter(
         node.name
         for tree in trees().values()
@@ -81,7 +80,6 @@ def doubled_classes():
 
 
 def attribute_tests():
-    """Places that ask for an attribute by its name as a string."""
     return [
         f"{path}:{node.lineno}"
         for path, node in nodes()
@@ -92,7 +90,6 @@ def attribute_tests():
 
 
 def docstrings_with_a_pronoun_first():
-    """Places whose docstring begins with a pronoun."""
     found = []
     for path, node in nodes():
         text = ast.get_docstring(node) if isinstance(node, DOCUMENTED) else None
@@ -141,7 +138,6 @@ def test_facts_of_a_model_are_typed():
 
 
 def lines_of_code(text):
-    """Number of lines that are neither blank, a comment nor part of a docstring."""
     lines = text.split("\n")
     idle = {k for k, each in enumerate(lines, 1) if not each.strip() or each.strip()[0] == "#"}
     for node in ast.walk(ast.parse(text)):
@@ -151,7 +147,6 @@ def lines_of_code(text):
 
 
 def code_by_room():
-    """Lines of code of each folder of the package, and of its single files together."""
     found = Counter()
     for path in trees():
         room = room_of(path) if "/" in path else "single files"
@@ -184,7 +179,6 @@ def has_kind(call):
 
 
 def errors_without_kind():
-    """Places that raise an `InputError` and leave its kind to the default."""
     return [
         (room_of(path), f"{path}:{node.lineno}")
         for path, node in nodes()

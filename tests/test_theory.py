@@ -108,7 +108,6 @@ def residual_norms(K, R):
 
 @st.composite
 def cases(draw):
-    """Rows with duplicates, weights, a subset and lam."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_rare, n_rest = draw(st.integers(1, 4)), draw(st.integers(1, 8))
     n = n_rare + n_rest

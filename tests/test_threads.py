@@ -36,14 +36,12 @@ LEARNERS = [each for each in ALL if hasattr(each, "partial_fit")]
 
 @cache
 def fitted(k):
-    """Estimator k of the list, learned from the rows."""
     with warnings.catch_warnings(action="ignore"):
         return clone(ALL[k]).fit(X, Y)
 
 
 @cache
 def of_tables():
-    """The default model of a table with words and days."""
     table = pd.DataFrame(X, columns=list("abcde")).assign(
         word=np.where(X[:, 0] > 0, "x", "y"), day=pd.Timestamp("2024-01-01")
     )
@@ -52,7 +50,6 @@ def of_tables():
 
 
 def answers(model, rows):
-    """Return the answer of each method to rows."""
     names = [name for name in METHODS if hasattr(model, name)]
     return {name: np.asarray(getattr(model, name)(rows)) for name in names}
 
@@ -63,14 +60,12 @@ def all_answers(models):
 
 
 def check_same(found, known):
-    """Check that answers are the same to the last bit."""
     assert found.keys() == known.keys()
     for name, answer in known.items():
         np.testing.assert_array_equal(found[name], answer, name)
 
 
 def from_threads(call):
-    """Call from several threads at once, some times each."""
     together = threading.Barrier(_THREADS)
 
     def run(_):

@@ -14,8 +14,7 @@ import numpy as np
 TRAINING = ("typer", "rich", "pandas", "matplotlib", "jinja2", "fsspec", "onnx", "pytest")
 
 
-def main(folder: Path) -> None:
-    """Score rows as a file, a polars and a pyarrow table."""
+def main(folder):
     there = [name for name in TRAINING if find_spec(name)]
     assert not there, f"this environment has {there}"
     begun = time.perf_counter()

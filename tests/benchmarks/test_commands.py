@@ -16,7 +16,6 @@ WITHOUT_HELP = {"benchmarks.figures", "benchmarks.millions", "benchmarks.member_
 
 
 def named_commands():
-    """Modules that follow `python -m` in documentation and code."""
     texts = [page.whole_command for page in PAGES.values()]
     for folder, ending in (("docs", "md"), ("src", "py")):
         paths = (ROOT / folder).rglob(f"*.{ending}")

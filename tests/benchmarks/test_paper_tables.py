@@ -120,7 +120,6 @@ AUCS = {"RankRC": [90.0, 91.0, 92.0], "SVM": [80.0, 81.5, 82.0], "KNN": [90.0, 9
 
 @pytest.fixture
 def ledger(tmp_path):
-    """Three splits of ecoli for three methods."""
     made = Ledger("table4", tmp_path / "t.json", {})
     for method, values in AUCS.items():
         for number, value in enumerate(values):

@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +32,7 @@ _REMEDY = "make test-browser installs it (on Debian: apt-get install chromium ch
 _AXE = Path(__file__).parents[2] / "build/browser/node_modules/axe-core/axe.min.js"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     here = str(Path(__file__).parent)
     for item in items:
         if str(item.path).startswith(here):
@@ -44,38 +43,30 @@ COSTS = {"fp": 1.0, "fn": 20.0}
 
 
 class Chromium:
-    """A browser, its console and its requests."""
-
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver):
         self.driver = driver
 
-    def show(self, width: int, theme: str) -> None:
-        """A screen so wide, of a system that prefers this theme."""
+    def show(self, width, theme):
         screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         features = [{"name": "prefers-color-scheme", "value": theme}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
-    def open(self, page: Path) -> None:
-        """Open a file; forgets what was logged before."""
+    def open(self, page):
         self.console()
         self.requests()
         self.driver.get(page.as_uri())
 
-    def text(self, name: str) -> str:
-        """The text of an element by its id."""
+    def text(self, name):
         return str(self.run(f"return document.getElementById('{name}').textContent"))
 
-    def run(self, script: str, *words: Any) -> Any:
-        """Run a script in the page."""
+    def run(self, script, *words):
         return self.driver.execute_script(script, *words)
 
-    def console(self) -> list[str]:
-        """What the console has said since it was last asked."""
+    def console(self):
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
-    def requests(self) -> list[str]:
-        """Addresses that were asked for since this was last asked, but for the page itself."""
+    def requests(self):
         found = []
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
@@ -108,7 +99,6 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def axe():
-    """The source of axe-core's rules."""
     if not _AXE.is_file():
         pytest.skip("no axe-core: make test-browser fetches it from the npm registry")
     return _AXE.read_text(encoding="utf-8")
@@ -117,13 +107,12 @@ def axe():
 class Judged:
     """Scores of rows with classes, as a page."""
 
-    def __init__(self, y: np.ndarray, scores: np.ndarray, costs: Any = None) -> None:
+    def __init__(self, y, scores, costs=None):
         self.y, self.scores = y, scores
         own = float(np.quantile(scores, 1 - 2 * y.mean()))
         self.table = ThresholdTable.of(y, scores, own=own, costs=costs)
 
-    def write(self, path: Path, whole: bool = True) -> Path:
-        """The page, or the part of it with the threshold."""
+    def write(self, path, whole=True):
         sections = [
             threshold_section(
                 self.table, "target = 1", "target = 0", "twice as many as are rare",
@@ -138,7 +127,7 @@ class Judged:
         path.write_text(rendered(report), encoding="utf-8")
         return path
 
-    def _others(self) -> list[Section]:
+    def _others(self):
         y, scores, table = self.y, self.scores, self.table
         probabilities = 1 / (1 + np.exp(-scores))
         cells = (("a number of words",) * 8,) * 3
@@ -158,8 +147,7 @@ class Judged:
         ]  # fmt: skip
 
 
-def judged_of(X: np.ndarray, y: np.ndarray) -> Judged:
-    """The scores of a linear model of the even rows for the odd ones."""
+def judged_of(X, y):
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
     model.fit(X[::2], y[::2])
     return Judged(y[1::2], model.decision_function(X[1::2]), COSTS)

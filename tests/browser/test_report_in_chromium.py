@@ -20,7 +20,6 @@ def number(text):
 
 
 def moved_to(chromium, place):
-    """What the page says once the slider is at a place."""
     chromium.run(
         "const s = document.getElementById('slider'); s.value = arguments[0];"
         "s.dispatchEvent(new Event('input'))",

@@ -45,7 +45,6 @@ class Page:
         return {key: each.label for key, each in ReviewJournal(self.path).verdicts.items()}
 
     def give(self, key):
-        """Press a key that gives a verdict, and wait until the page has it."""
         n = len(self.verdicts())
         self.press(key)
         self.wait(lambda: f"({n + 1} verdicts)" in self.text("status"))

@@ -32,7 +32,6 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site():
-    """Address of the site."""
     if not (SITE / "index.html").is_file():
         pytest.skip("no site: make docs builds it")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(SITE)))
@@ -43,7 +42,6 @@ def site():
 
 
 def links(chromium, where):
-    """Addresses of the links in a part of the page, without anchors."""
     script = "return [...document.querySelectorAll(arguments[0])].map(a => a.href.split('#')[0])"
     return list(chromium.run(script, f"{where} a[href]"))
 

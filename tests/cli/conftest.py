@@ -1,12 +1,8 @@
 """Small tables with one rare class, and models of them."""
 
-from pathlib import Path
-from typing import Any
-
-import polars as pl
 import pytest
 
-from command_line import QUICK, Fitted, complaint, fit_in, run
+from command_line import QUICK, complaint, fit_in, run
 from made_tables import purchases
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
@@ -31,15 +27,13 @@ def train_csv(tmp_path, table):
 
 
 @pytest.fixture(scope="session")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> Fitted:
-    """A kernel machine of the purchases."""
+def fitted(tmp_path_factory):
     words = ("--target", "fraud", "--method", "rankrc", "--lam", "2^-4")
     return fit_in(tmp_path_factory.mktemp("fitted"), purchases(), purchases(seed=1), *words)
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
-    """Where a test saves its model."""
+def out(tmp_path):
     return tmp_path / "m.rareclass"
 
 
@@ -50,16 +44,14 @@ def without_drawing(monkeypatch):
     monkeypatch.setattr("rareclass.report.drawing._written", lambda figure: empty)
 
 
-def learned(folder: Path, table: pl.DataFrame, *words: object) -> str:
-    """Fit the quickest member on a table, save it as m.rareclass, and return what is printed."""
+def learned(folder, table, *words):
     table.write_csv(folder / "t.csv")
     target = () if "-t" in words else ("-t", "fraud")
     out = ("-o", folder / "m.rareclass", "--overwrite")
     return run("fit", folder / "t.csv", *target, *QUICK, *words, *out)
 
 
-def fit_in_vain(path: Path, *more: object) -> str:
-    """Return what a refused fit says; check that it leaves no file behind."""
+def fit_in_vain(path, *more):
     before = set(path.parent.iterdir()) if path.parent.exists() else set()
     options = [] if "--out" in more else ["--out", path.parent / "m.rareclass"]
     target = [] if {"--target", "-t"} & {*map(str, more)} else ["--target", "fraud"]
@@ -68,6 +60,5 @@ def fit_in_vain(path: Path, *more: object) -> str:
     return said
 
 
-def facts_of(model: Path) -> dict[str, Any]:
-    """Return what a model file records of its training."""
+def facts_of(model):
     return facts_as_json(load_model(model).facts)

@@ -156,7 +156,6 @@ def test_sparse_rows_are_left_to_rankrc(tmp_path):
 
 
 def interrupt(monkeypatch, least_rows=0):
-    """Press Ctrl-C when the linear member is about to learn from so many rows."""
     learn = LogisticOnQuantiles.cross_fit
 
     def watched(self, rows):
@@ -263,7 +262,6 @@ def test_words_that_look_like_numbers_stay_words(tmp_path):
 
 
 def messy(n_rows):
-    """Every kind of column, with codes and pairs of columns that tell the class."""
     rng = np.random.default_rng(0)
     shop, town = rng.integers(0, 6, n_rows), rng.integers(0, 6, n_rows)
     code = rng.integers(0, 90, n_rows)

@@ -48,14 +48,12 @@ class Month:
         self.checks.write_csv(self.checked)
 
     def journal(self, name="review.jsonl", **changed):
-        """Start an empty journal of the table."""
         read = read_review_table(self.table, "fraud", "order")
         facts = {"target": "fraud", "rare": ("yes",), "rest": ("no",), "key": "order"}
         facts |= {"n_rows": 600, "fingerprint": read.fingerprint} | changed
         return ReviewJournal.create(self.folder / name, Header(**facts))
 
     def listed(self, **changed):
-        """Return the round that checks these rows."""
         chances = {"alert": 1.0, "random": self.chance} | changed
         return Round(
             1,
@@ -278,7 +276,6 @@ CHANCES = (0.0, 1.5, -1.0)
 
 
 def first_cell(**cells):
-    """Change the first checked row."""
     at = pl.int_range(pl.len()) == 0
     new = [pl.when(at).then(pl.lit(v)).otherwise(k).alias(k) for k, v in cells.items()]
     return lambda rows: rows.with_columns(new)
@@ -344,7 +341,6 @@ def test_an_incomplete_round_beside_a_complete_one_does_not_count(month):
 
 
 def orders(seed):
-    """Purchases whose frauds stand apart; the same where every fourth lost its label."""
     rows = purchases(600, seed).with_columns(amount=pl.col("amount") + 60.0 * is_fraud())
     lost = is_fraud() & (is_fraud().cum_sum() % 4 == 0)
     recorded = pl.when(lost).then(pl.lit("no")).otherwise("fraud").alias("fraud")

@@ -108,7 +108,6 @@ def test_several_columns_of_one_file_with_the_truth_in_another(tmp_path):
 
 
 def without(column, row):
-    """Return the column with an empty cell."""
     return pl.when(pl.int_range(pl.len()) == row).then(None).otherwise(pl.col(column)).alias(column)
 
 

@@ -30,8 +30,6 @@ def write(path, table):
 
 
 def with_cell(column, row, text):
-    """Put a text into a cell of a column that becomes text by that."""
-
     def change(table):
         cells = table[column].cast(pl.String).to_list()
         cells[row] = text
@@ -206,7 +204,6 @@ def encrypted(whole):
 
 
 def flipped(whole):
-    """Change a byte of the largest part."""
     packed = bytearray(whole)
     with zipfile.ZipFile(BytesIO(whole)) as archive:
         largest = max(archive.infolist(), key=lambda entry: entry.compress_size)
@@ -303,7 +300,6 @@ def test_several_columns_in_one_option(train_csv, verb, out, options):
 
 
 def copied(fitted, folder):
-    """Return copies of the model and of the new rows, which a test may lose."""
     return [Path(shutil.copy(path, folder)) for path in (fitted.model, fitted.new)]
 
 

@@ -14,7 +14,6 @@ from rareclass.scratch_file import Scratch
 
 @pytest.fixture
 def on_disk(monkeypatch):
-    """Make every table a large one."""
     monkeypatch.setattr("rareclass.fit.rows_on_disk.LARGE_SHARE", 1e12)
 
 

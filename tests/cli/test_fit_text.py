@@ -42,7 +42,6 @@ def payments(folder):
 
 
 def next_commands(text):
-    """Words of the commands below the line that begins with "Next"."""
     lines = text[text.index("\nNext") :].replace("\\\n", " ").splitlines()
     return [shlex.split(line)[1:] for line in lines if line.startswith("  rareclass ")]
 

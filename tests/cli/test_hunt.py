@@ -21,7 +21,6 @@ FEW = ("--kernel", "none", "--c1", "1", "--c2", "1e-4", "--folds", "3")
 
 
 def payments(n_rows=300):
-    """Payments of which every 12th is fraud; most were never looked at."""
     generator = np.random.default_rng(0)
     fraud = np.arange(n_rows) % 12 == 5
     checked = np.full(n_rows, None, dtype=object)
@@ -65,12 +64,10 @@ def found_in(data):
 
 
 def refuse(data, *more):
-    """Return what a refused hunt says; check that it leaves nothing behind."""
     return message(hunt_in_vain(data, *more))
 
 
 def hunt_in_vain(data, *more):
-    """Hunt, and check that it leaves nothing behind."""
     before = sorted(path.name for path in data.parent.iterdir())
     done = invoke(*words(data, *more))
     assert sorted(path.name for path in data.parent.iterdir()) == before
@@ -106,7 +103,6 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data):
 
 
 def hunt_on_a_narrow_terminal(data, monkeypatch, n_paths, *more):
-    """Return what is printed; check that only lines with paths are wide."""
     monkeypatch.setenv("COLUMNS", "60")
     shown = invoke(*words(data, *more, *OK, *FEW)).stdout
     paths = [line for line in shown.splitlines() if str(data.parent) in line]
@@ -258,7 +254,6 @@ def test_all_rows_labelled_points_to_fit(data):
 
 
 def shape_line(output):
-    """Return what the screen says of shape and prices."""
     return output.split("Model: ")[1].split(")")[0]
 
 
@@ -392,7 +387,6 @@ def not_drawn(monkeypatch):
 
 
 def hunted(folder, *more):
-    """Rows to score, those of a hunt without their labels, and the list of the hunt."""
     table = payments()
     table.write_csv(folder / "data.csv")
     words = ("--c1", "1", "--c2", "1e-4", "--folds", "3", "--top", "120", *more)

@@ -11,7 +11,6 @@ from rareclass.errors import InputError
 
 @pytest.fixture(scope="module")
 def written(fitted):
-    """What `rareclass score` writes for new.csv."""
     return scores_of(fitted.model, fitted.new)
 
 

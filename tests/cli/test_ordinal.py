@@ -48,7 +48,6 @@ def days(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def risks(tmp_path_factory):
-    """The same with levels in words."""
     path = tmp_path_factory.mktemp("risks") / "words.parquet"
     in_words(stays()).write_parquet(path)
     return path

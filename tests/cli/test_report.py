@@ -22,7 +22,6 @@ pytestmark = pytest.mark.usefixtures("without_drawing")
 
 @pytest.fixture(scope="module")
 def dated(tmp_path_factory):
-    """New rows with a day, a shop, what is at stake, and some without a class."""
     path = tmp_path_factory.mktemp("dated") / "dated.csv"
     days = np.datetime64("2026-03-01") + np.arange(240) % 6
     table = purchases(seed=5).with_columns(
@@ -138,7 +137,6 @@ def test_files_are_not_replaced_and_one_class_is_refused(fitted, tmp_path):
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory):
-    """Two files of scores of the same rows, and their classes."""
     folder = tmp_path_factory.mktemp("scores")
     generator = np.random.default_rng(0)
     y = generator.random(900) < 0.1

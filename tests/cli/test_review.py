@@ -12,7 +12,6 @@ from rareclass.review import ReviewJournal
 
 @pytest.fixture
 def unlabelled(tmp_path):
-    """The purchases of which only a few cases are known."""
     rows = purchases()
     known = pl.int_range(pl.len()) < 40
     path = tmp_path / "open.csv"
@@ -31,7 +30,6 @@ def reviewed(table, *more, model=()):
 
 
 def filled(path, **changed):
-    """Fill in the verdicts of a list by the truth, some of them otherwise."""
     truth = purchases().select("order", "fraud")
     rows = pl.read_csv(path).join(truth, on="order", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("fraud").alias("review verdict")).drop("fraud")

@@ -21,7 +21,6 @@ from rareclass.model.model_file import load_model, save_model
 
 @pytest.fixture
 def payments(tmp_path):
-    """60 days of payments, six a customer, two in a hundred of them fraud."""
     random = np.random.default_rng(0)
     n = 1200
     rare = random.random(n) < 0.06

@@ -35,7 +35,6 @@ METHODS = {
 
 
 def scores(folder, method, table, suffix=".csv", scored=None):
-    """Scores that a model of the table gives to the rows of a table."""
     paths = [folder / f"{name}{suffix}" for name in ("train", "new")]
     for each, path in zip((table, table if scored is None else scored), paths, strict=True):
         (each.write_csv if suffix == ".csv" else each.write_parquet)(path)
@@ -45,7 +44,6 @@ def scores(folder, method, table, suffix=".csv", scored=None):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """Scores of a table as it is, made once for each method."""
     made = {}
 
     def of(method, table):

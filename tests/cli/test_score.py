@@ -108,7 +108,6 @@ ROWS = (
 
 @pytest.fixture(scope="module", params=["auto", "mibc", "stream"])
 def learned(request, tmp_path_factory):
-    """A folder with rows.csv and a model of it, called as what made it."""
     how, folder = request.param, tmp_path_factory.mktemp("learned")
     ROWS.write_csv(folder / "rows.csv")
     words = ("fit", folder / "rows.csv", "-t", "fraud", "-o", folder / how)

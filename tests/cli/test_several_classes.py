@@ -131,7 +131,6 @@ def test_a_class_that_new_rows_lack_has_no_measures(fitted, tmp_path):
 
 
 def test_rows_are_called_a_class_by_its_own_threshold(fitted, tmp_path):
-    """Against the probabilities in the file of scores."""
     model = tmp_path / "strict.rareclass"
     run("threshold", fitted.model, "--class", "HEAT", "--threshold", "0.9", "-o", model)
     rules = load_model(model).facts.class_rules
@@ -219,7 +218,6 @@ def test_classes_keep_in_step_with_the_threshold_of_any(fitted, tmp_path):
 
 
 def test_reasons_speak_for_the_class(fitted, tmp_path):
-    """Each kind of failure has a reading of its own, which is its reason."""
     told = scores_of(fitted.model, fitted.new, "--explain", "1", "--alerts-only")
     assert (told["class_effect_1"] > 0.0).all()
     assert (told["class_reason_1"] == told["likely_class"]).mean() > 0.8

@@ -33,7 +33,6 @@ def rows(tmp_path):
 
 
 def stream(source, folder, *more):
-    """Return what a stream that goes well says."""
     result = run(
         "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
         "--id", "order", "--report-every", 200, *more,
@@ -42,7 +41,6 @@ def stream(source, folder, *more):
 
 
 def refused(source, folder, *more):
-    """Return what a refused stream says."""
     target = [] if "--target" in more else ["--target", "fraud"]
     learner = [] if "--learner" in more else ["--learner", "oam"]
     words = ["stream", source, "--checkpoint", folder, *target, *learner, *more]
@@ -267,7 +265,6 @@ def test_a_dumb_terminal_gets_lines(rows, tmp_path, monkeypatch):
 
 
 def test_two_that_make_the_folder_at_the_same_time(tmp_path, monkeypatch):
-    """The one that comes too late leaves the other's folder alone."""
     folder = tmp_path / "run"
     exists = Path.exists
     with claimed(folder):

@@ -235,7 +235,6 @@ TRAINED, SAID = 240, "seems to hold the rows that the model was trained on"
 
 
 def is_noticed(fitted, table, folder):
-    """Say whether measuring on these rows warns of training."""
     table.write_parquet(folder / "rows.parquet")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

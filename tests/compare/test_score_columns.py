@@ -110,7 +110,6 @@ def test_comparisons_that_are_refused(change, kind, says):
 
 
 def partitions(items):
-    """Every way to part items into groups of equals."""
     if not items:
         yield []
         return

@@ -31,8 +31,6 @@ def rare(model, rows=X):
 
 
 class Scored(ClassifierMixin, BaseEstimator):
-    """Gives every row the score that it is told."""
-
     def __init__(self, score=0.0):
         self.score_ = score
         self.score = score
@@ -200,8 +198,6 @@ def test_where_the_scores_of_a_ranker_lie_does_not_matter(ensemble):
 
 
 class FirstColumn(Scored):
-    """A ranker by what a row says itself."""
-
     def fit(self, X, y):
         self.pos_label_ = 1
         return super().fit(X, y)

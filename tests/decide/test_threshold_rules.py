@@ -46,7 +46,6 @@ def scored(draw, n_max=60):
 
 
 def cuts_of(y, scores):
-    """Every threshold that differs, as what is above it: the slow way."""
     above = [scores > t for t in [np.inf, *np.unique(scores)[::-1], -np.inf]]
     return [(int(y[a].sum()), int((~y)[a].sum())) for a in above[1:]]
 

@@ -6,10 +6,7 @@ import io
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,20 +35,17 @@ class Refusals:
     operation may meet. Of many writes of one file some are counted.
     """
 
-    def __init__(
-        self, folder: Path, at: int | None = None, lasting: bool = False, choice: int = 0
-    ) -> None:
+    def __init__(self, folder, at=None, lasting=False, choice=0):
         self.folder, self.at, self.lasting, self.choice = str(folder), at, lasting, choice
         self.seen: list[str] = []
         self._times = Counter[tuple[str, object]]()
         self._lock = threading.Lock()
 
     @property
-    def has_refused(self) -> bool:
+    def has_refused(self):
         return self.at is not None and len(self.seen) > self.at
 
-    def meet(self, operation: str, what: object) -> None:
-        """Count an operation; raise where it is to be refused."""
+    def meet(self, operation, what):
         with self._lock:
             self._times[operation, what] += 1
             is_like_those_before = self._times[operation, what] % _ALIKE > _FIRST
@@ -67,8 +61,7 @@ class Refusals:
         code = errors[(number + self.choice) % len(errors)]
         raise OSError(code, os.strerror(code), str(what))
 
-    def is_below(self, what: object) -> bool:
-        """Say whether a path or an open file is below the folder."""
+    def is_below(self, what):
         if isinstance(what, int):
             try:
                 what = os.readlink(f"/proc/self/fd/{what}")
@@ -78,31 +71,28 @@ class Refusals:
 
 
 class _Raw(io.FileIO):
-    """A file whose writes are counted."""
-
     refusals: Refusals
 
-    def write(self, data: Any) -> Any:
+    def write(self, data):
         self.refusals.meet("write", self.name)
         return super().write(data)
 
-    def truncate(self, size: int | None = None) -> int:
+    def truncate(self, size=None):
         self.refusals.meet("write", self.name)
         return super().truncate(size)
 
 
 def _counting(
-    refusals: Refusals,
-    file: Any,
-    mode: str,
-    buffering: int = -1,
-    encoding: str | None = None,
-    errors: str | None = None,
-    newline: str | None = None,
-    closefd: bool = True,
-    opener: Any = None,
-) -> Any:
-    """Open a file as `open` does, over one whose writes are counted."""
+    refusals,
+    file,
+    mode,
+    buffering=-1,
+    encoding=None,
+    errors=None,
+    newline=None,
+    closefd=True,
+    opener=None,
+):
     if opener is None and not isinstance(file, int):
         refusals.meet("open", file)
     raw = _Raw(file, mode.replace("b", "").replace("t", ""), closefd, opener)
@@ -110,29 +100,28 @@ def _counting(
     if buffering == 0:
         return raw
     size = buffering if buffering > 1 else io.DEFAULT_BUFFER_SIZE
-    buffered: Any = (io.BufferedRandom if "+" in mode else io.BufferedWriter)(raw, size)
+    buffered = (io.BufferedRandom if "+" in mode else io.BufferedWriter)(raw, size)
     if "b" in mode:
         return buffered
     return io.TextIOWrapper(buffered, encoding or "utf-8", errors, newline, buffering == 1)
 
 
 @contextmanager
-def refusing_files(refusals: Refusals) -> Iterator[None]:
-    """Count, and refuse, what Python does to files below the folder."""
+def refusing_files(refusals):
     real_open, real_os_open = io.open, os.open
 
-    def opened(file: Any, mode: str = "r", *more: Any, **named: Any) -> Any:
+    def opened(file, mode="r", *more, **named):
         if {*mode} & {*"wax+"} and refusals.is_below(file):
             return _counting(refusals, file, mode, *more, **named)
         return real_open(file, mode, *more, **named)
 
-    def os_opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+    def os_opened(path, flags, mode=0o777, *, dir_fd=None):
         if flags & _WRITES and refusals.is_below(path):
             refusals.meet("open", path)
         return real_os_open(path, flags, mode, dir_fd=dir_fd)
 
-    def counted(operation: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(what: Any, *more: Any, **named: Any) -> Any:
+    def counted(operation, real):
+        def wrapped(what, *more, **named):
             if refusals.is_below(what):
                 refusals.meet(operation, what)
             return real(what, *more, **named)
@@ -151,11 +140,9 @@ def refusing_files(refusals: Refusals) -> Iterator[None]:
 
 
 @contextmanager
-def refusing_arrays(refusals: Refusals) -> Iterator[None]:
-    """Count, and refuse, new arrays of numpy."""
-
-    def counted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*given: Any, **named: Any) -> Any:
+def refusing_arrays(refusals):
+    def counted(name, real):
+        def wrapped(*given, **named):
             refusals.meet("array", name)
             return real(*given, **named)
 

@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from cli.test_hunt import FEW, payments
 from command_line import QUICK
@@ -29,12 +29,11 @@ from stream.messy_stream import messy_records, outcome, write_csv
 SCRATCH = "scratch"  # the folder of temporary files of a scene
 
 
-def run(*words: object) -> Result:
-    """Run the command line in this process."""
+def run(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-def _succeed(*words: object) -> None:
+def _succeed(*words):
     result = run(*words)
     assert result.exit_code == 0, result.output
 
@@ -55,36 +54,31 @@ class Scene:
     slow: tuple[str, ...] = ()
     grows: frozenset[str] = field(default=frozenset())  # outputs to which a command adds
 
-    def run(self, folder: Path) -> Result:
-        """Run the command in a folder."""
+    def run(self, folder):
         return run(*(word.replace("@", f"{folder}/") for word in self.words))
 
-    def run_again(self, folder: Path) -> None:
+    def run_again(self, folder):
         """Run the command where it has failed before; it must succeed."""
         result = self.run(folder)
         assert result.exit_code == 0, f"again: {result.output} {result.exception!r}"
 
-    def read(self, folder: Path) -> dict[str, Any]:
-        """Return what is in each output."""
+    def read(self, folder):
         return {
             name: read(folder / name) if (folder / name).exists() else None
             for name, read in self.outputs.items()
         }
 
 
-def scores_of(path: Path) -> list[float]:
-    """Scores that a model gives to rows it has not seen, with its thresholds."""
+def scores_of(path):
     content = load_model(path)
     return [*content.score_samples(purchases(40, seed=3)).tolist(), *map(float, content.thresholds)]
 
 
-def json_of(path: Path) -> Any:
-    """Numbers of a file of JSON without what the clock says."""
+def json_of(path):
     return _timeless(json.loads(path.read_text()))
 
 
-def page_of(path: Path) -> bytes:
-    """Page without the minute in which it was written."""
+def page_of(path):
     return re.sub(rb"[0-9-]+ at [0-9:]+ UTC", b"", path.read_bytes())
 
 
@@ -93,60 +87,54 @@ _OF_THE_RUN = frozenset(
 )
 
 
-def _timeless(value: Any) -> Any:
+def _timeless(value):
     if isinstance(value, dict):
         return {name: _timeless(each) for name, each in value.items() if name not in _OF_THE_RUN}
     return [_timeless(each) for each in value] if isinstance(value, list) else value
 
 
-def table_of(path: Path) -> Any:
-    """Cells of a leaderboard without what the clock says."""
+def table_of(path):
     return _timeless(pl.read_csv(path).to_dicts())
 
 
-def folder_of(path: Path) -> Any:
-    """Files of a hunt."""
+def folder_of(path):
     names = sorted(each.name for each in path.iterdir())
     return names, (path / "found.csv").read_bytes(), json_of(path / "hunt.json")
 
 
-def stream_of(path: Path) -> Any:
-    """The state of a stream, as text; None where it could not begin."""
+def stream_of(path):
     if not checkpoints_in(path):
         return None
     packed = pack(outcome(path), KINDS)
     return json.dumps(packed.tree), {name: each.tobytes() for name, each in packed.arrays.items()}
 
 
-def journal_of(path: Path) -> Any:
-    """Rounds and verdicts without their times."""
+def journal_of(path):
     journal = ReviewJournal(path)
     assert not journal.findings
     rounds = [(each.number, each.listed) for each in journal.rounds]
     return rounds, {key: (each.label, each.round) for key, each in journal.verdicts.items()}
 
 
-def hunted_journal_of(path: Path) -> Any:
+def hunted_journal_of(path):
     """Rows of the last round, if there is one: a hunt that is run again adds a round."""
     return [[each.key for each in one.listed] for one in ReviewJournal(path).rounds[-1:]]
 
 
-def lines_of(path: Path) -> list[str]:
-    """Lines of a text, each of which must be whole."""
+def lines_of(path):
     text = path.read_text()
     assert not text or text.endswith("\n")
     return text.splitlines()
 
 
-def list_of(path: Path) -> Any:
+def list_of(path):
     """The rows of a list to check; a list that is written again lacks the scores' reasons."""
     names = ("review row", "review reason", "review chance")
     return pl.read_csv(path).select(names).rows()
 
 
 @cache
-def _models() -> Path:
-    """A folder with train.csv, new.csv, new.parquet, and a model."""
+def _models():
     folder = Path(tempfile.mkdtemp(prefix="rareclass-test-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     purchases().write_csv(folder / "train.csv")
@@ -160,8 +148,8 @@ def _models() -> Path:
     return folder
 
 
-def _take(*names: str) -> Callable[[Path], None]:
-    def prepare(folder: Path) -> None:
+def _take(*names):
+    def prepare(folder):
         for name in names:
             source, _, target = name.partition(" as ")
             shutil.copy(_models() / source, folder / (target or source))
@@ -169,8 +157,8 @@ def _take(*names: str) -> Callable[[Path], None]:
     return prepare
 
 
-def _with_text(prepare: Callable[[Path], None], *names: str) -> Callable[[Path], None]:
-    def also(folder: Path) -> None:
+def _with_text(prepare, *names):
+    def also(folder):
         prepare(folder)
         for name in names:
             (folder / name).write_text("of an earlier run")
@@ -178,21 +166,21 @@ def _with_text(prepare: Callable[[Path], None], *names: str) -> Callable[[Path],
     return also
 
 
-def _hunted(folder: Path) -> None:
+def _hunted(folder):
     payments().write_csv(folder / "pay.csv")
     # The earlier hunt has more cases than the one to come.
     payments(240).write_csv(folder / "less.csv")
     _succeed("hunt", folder / "less.csv", *_CASES, "--out", folder / "found")
 
 
-def _streamed(folder: Path) -> None:
+def _streamed(folder):
     records = messy_records(300, n_sure=300)
     write_csv(folder / "rows.csv", records[:100])
     _succeed(*(word.replace("@", f"{folder}/") for word in _STREAM))
     write_csv(folder / "rows.csv", records)
 
 
-def _reviewed(folder: Path) -> None:
+def _reviewed(folder):
     known = pl.int_range(pl.len()) < 40
     table = purchases().with_columns(pl.when(known).then(pl.col("fraud")))
     table.write_csv(folder / "open.csv")
@@ -345,7 +333,7 @@ SCENES = {scene.name: scene for scene in _SCENES}
 
 
 @contextmanager
-def remembered(names: tuple[str, ...], known: dict[str, Any]) -> Iterator[None]:
+def remembered(names, known):
     """Compute the results of functions, by their full names, once for all runs."""
     with pytest.MonkeyPatch.context() as patch:
         for name in names:
@@ -354,14 +342,12 @@ def remembered(names: tuple[str, ...], known: dict[str, Any]) -> Iterator[None]:
 
 
 class _Once:
-    """A function that computes its result when it is first called."""
-
-    def __init__(self, name: str, known: dict[str, Any]) -> None:
+    def __init__(self, name, known):
         module, _, attribute = name.rpartition(".")
         self._real = getattr(__import__(module, fromlist=[attribute]), attribute)
         self._name, self._known = name, known
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
+    def __call__(self, *given, **named):
         if self._name not in self._known:
             self._known[self._name] = self._real(*given, **named)
         return self._known[self._name]

@@ -4,7 +4,6 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -27,20 +26,18 @@ class Stage(NamedTuple):
     known: dict[str, Any]  # results of the slow functions
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self):
         """Run commands with temporary files in the folder and slow results computed once."""
         with scratch_in(self.folder), remembered(self.scene.slow, self.known):
             yield
 
-    def reset(self) -> Snapshot:
-        """Put the folder back as it was before the command, and return its files."""
+    def reset(self):
         for path in self.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.copytree(self.copy, self.folder, dirs_exist_ok=True)
         return self.snapshot()
 
-    def snapshot(self) -> Snapshot:
-        """Every file below the folder; folders as such where they are empty."""
+    def snapshot(self):
         found = dict[str, bytes]()
         for path in self.folder.rglob("*"):
             try:
@@ -51,11 +48,10 @@ class Stage(NamedTuple):
                 continue
         return found
 
-    def n_files(self) -> int:
-        """Count files and folders below the folder."""
+    def n_files(self):
         return sum(len(files) + len(folders) for _, folders, files in os.walk(self.folder))
 
-    def check_outputs(self, before: Snapshot, where: str) -> None:
+    def check_outputs(self, before, where):
         """Check that outputs are the old or the new ones, and no old line was lost."""
         after = self.snapshot()
         for output, read in self.scene.outputs.items():
@@ -71,7 +67,7 @@ class Stage(NamedTuple):
             elif output in old:  # a file to which lines are added
                 assert new[output].startswith(old[output]), f"{output}: {where}"
 
-    def check_others(self, before: Snapshot, where: str) -> None:
+    def check_others(self, before, where):
         """Check that files other than the outputs are as they were, and no others came."""
         after = self.snapshot()
         for name in before.keys() | after.keys():
@@ -80,8 +76,7 @@ class Stage(NamedTuple):
 
 
 @cache
-def stage_of(name: str) -> Stage:
-    """Prepare a scene, once in a process, and play it without a fault."""
+def stage_of(name):
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk takes its time to sync
     scene, root = SCENES[name], Path(tempfile.mkdtemp(prefix="rareclass-test-", dir=memory))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
@@ -96,7 +91,7 @@ def stage_of(name: str) -> Stage:
 
 
 @contextmanager
-def scratch_in(folder: Path) -> Iterator[None]:
+def scratch_in(folder):
     """Have temporary files below a folder, and no plain methods trained beside a model."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(folder / SCRATCH))

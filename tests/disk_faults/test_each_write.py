@@ -15,7 +15,6 @@ _SHARES = 12
 
 
 def play(name, refusing, at, lasting, choice=0):
-    """Refuse an operation and check what is left; return whether it took place."""
     stage = stage_of(name)
     before, refusals = stage.reset(), Refusals(stage.folder, at, lasting, choice)
     with stage.running():

@@ -20,7 +20,6 @@ _DISK = 2**21
 
 
 def play(stage, before):
-    """Run a command that may lack room, and check what is left; return whether it lacked it."""
     result = stage.scene.run(stage.folder)
     where = f"{stage.scene.name}, {result.output}"
     stage.check_outputs(before, where)
@@ -34,7 +33,6 @@ def play(stage, before):
 
 @contextmanager
 def longest_file(n_bytes):
-    """Let no file of this process grow beyond a size."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
     try:

@@ -20,7 +20,6 @@ _KILLS, _CASES = 25, 8
 
 @pytest.fixture(scope="module")
 def processes():
-    """Start processes that have imported the package already."""
     context = multiprocessing.get_context("forkserver")
     many = ["disk_faults.imported"] if thorough() else []
     context.set_forkserver_preload(["disk_faults.scenes", *many, __name__])
@@ -31,7 +30,6 @@ def processes():
 
 
 def play(name, folder, known):
-    """Run the command of a scene, as a process of its own."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     with scratch_in(folder), remembered(SCENES[name].slow, known):
         os._exit(SCENES[name].run(folder).exit_code)

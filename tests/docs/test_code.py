@@ -113,7 +113,6 @@ LOOKED_AT = np.where(np.arange(N_ROWS) % 24 == 0, 1, np.where(np.arange(N_ROWS) 
 
 # What a section takes for granted beside the rest, given the rest.
 def half_of_table(given):
-    """New rows of a table."""
     return {"new_rows": given["table"][::2]}
 
 
@@ -180,7 +179,6 @@ from rareclass import RankRCCV
 
 
 def made_table(X):
-    """Numbers, words and dates."""
     return pl.DataFrame(
         {
             "amount": X[:, 0],

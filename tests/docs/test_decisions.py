@@ -26,14 +26,12 @@ FOLDERS = ("src", "tests", "benchmarks", "tools", "docs")
 
 
 def numbers(text):
-    """Numbers of notes that a text names."""
     return {
         number for found in NAMED.findall(text) for number in re.findall(r"\d{4}", " ".join(found))
     }
 
 
 def texts():
-    """Files of the project that may name a note."""
     yield from ROOT.glob("*.md")
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):
@@ -43,7 +41,6 @@ def texts():
 
 
 def sections(note):
-    """Title and text of each section of a note, in order."""
     parts = re.split(r"^## (.*)$", note.read_text(), flags=re.MULTILINE)[1:]
     return dict(zip(parts[::2], parts[1::2], strict=True))
 

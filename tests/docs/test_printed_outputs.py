@@ -26,7 +26,6 @@ FORMS = ("COMMAND", "...")
 
 
 def commands_on(page):
-    """The words of every command of ours in the blocks of a page."""
     for block in _FENCE.findall(page.read_text(encoding="utf-8")):
         for line in block.replace("\\\n", " ").split("\n"):
             line = line.removeprefix("$ ").partition("  #")[0]

@@ -147,7 +147,6 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path):
 
 
 def written(page):
-    """A page, or the one that it includes."""
     included = re.match(r"```\{include\} (\S+)", page.read_text())
     return (page.parent / included[1] if included else page).read_text()
 

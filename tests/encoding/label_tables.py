@@ -29,7 +29,6 @@ _LITTLE = {
 
 @contextmanager
 def little_is_enough():
-    """Let codes, pairs and columns that hold nearby only be found in a few rows."""
     with ExitStack() as stack:
         for (module, name), value in _LITTLE.items():
             stack.enter_context(mock.patch.object(module, name, value))
@@ -37,7 +36,6 @@ def little_is_enough():
 
 
 def made_frame(rng, n, y):
-    """Words, some met once, codes, a shop that is skimmed in bursts, and a number."""
     effect = rng.normal(size=(4, 7)) * 2
     code = rng.integers(0, 7, n)
     word = np.where(y, rng.integers(0, 3, n), rng.integers(0, 4, n))

@@ -22,13 +22,11 @@ COLUMN = st.lists(
 
 
 def standardised(values, farthest=np.inf):
-    """Mean 0 and variance 1 of what is not missing, or less where that is too far."""
     centred = values - np.nanmean(values)
     return centred / max(np.nanstd(values), np.nanmax(np.abs(centred)) / farthest)
 
 
 def oracle(how, x):
-    """The definition, with a rank of everything."""
     given_cells = x[~np.isnan(x)]
     if how == "clipped":
         return standardised(x)

@@ -26,13 +26,11 @@ ROWS = st.lists(
 
 
 def columns(rows):
-    """Codes, labels, weights and folds of drawn rows."""
     code, y, weight, fold = zip(*rows, strict=True)
     return np.array(code), np.array(y), np.array(weight, float), np.array(fold)
 
 
 def one_log_odds(rows, level, prior, smoothing, other_than=None):
-    """The log-odds of one level, row by row."""
     rare = others = 0.0
     for code, y, weight, fold in rows:
         if code == level and fold != other_than:

@@ -20,7 +20,6 @@ CODE = RNG.integers(0, 200, N)
 
 
 def drawn(log_odds):
-    """Rare rows by these log-odds, beside a share of about a tenth."""
     return RNG.random(N) < 1 / (1 + np.exp(2.4 - log_odds))
 
 
@@ -104,7 +103,6 @@ def test_levels_of_values_known_missing_and_unseen():
 
 
 def bins(values, y, weight=None):
-    """The bin of each level."""
     weight = np.ones(len(values)) if weight is None else weight
     known = KnownCodes().fit(values, weight)
     return bins_of_codes(known, known.levels(values), y, weight)

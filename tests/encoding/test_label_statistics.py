@@ -34,7 +34,6 @@ def learned_of(labels, statistics):
 
 
 def close(one, other):
-    """Equal keys, and values but for rounding."""
     assert one.keys() == other.keys()
     np.testing.assert_allclose([one[k] for k in one], [other[k] for k in one], atol=1e-9)
 

@@ -23,13 +23,11 @@ ROWS = st.lists(
 
 
 def arrays(rows):
-    """Codes of both columns, labels, weights and folds."""
     a, b, y, weight, fold = (np.array(column) for column in zip(*rows, strict=True))
     return (a, b), y, weight.astype(float), fold
 
 
 def alone(codes, y, weight, fold):
-    """The log-odds of both columns by themselves, in the other folds."""
     return tuple(CategoryStatistics().fit_transform(c, 4, y, weight, fold) for c in codes)
 
 

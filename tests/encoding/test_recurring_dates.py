@@ -14,7 +14,6 @@ MOMENT = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
 
 
 def seconds(moment):
-    """Since 1970, in UTC."""
     return moment.replace(tzinfo=dt.UTC).timestamp()
 
 

@@ -17,7 +17,6 @@ from rareclass.tables.reading import text_of_values
 
 
 def batch(**columns):
-    """Return a batch of these cells, its first row in line 2."""
     cells = {
         name: pl.Series(values) if isinstance(values, np.ndarray) else text_of_values(values)
         for name, values in columns.items()
@@ -27,7 +26,6 @@ def batch(**columns):
 
 
 def reasons(schema, rows):
-    """Return the reason of each rejected line."""
     return {row.line: row.reason for row in schema.check(rows)[1]}
 
 
@@ -92,7 +90,6 @@ def test_notes_tell_what_may_have_gone_wrong():
 
 
 def kinds_of(n, keep=(), **columns):
-    """Kinds of columns beside one that is learned from."""
     rows = batch(**columns, beside=[k % 7 for k in range(n)], y=["0", *["1"] * (n - 1)])
     return find_schema(rows, "y", keep=keep).kinds
 

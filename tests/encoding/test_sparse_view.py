@@ -24,7 +24,6 @@ TABLE = read_table(FRAME)
 
 
 def groups(X):
-    """Rows by the columns that they have a 1 in."""
     return [frozenset(X[k].indices.tolist()) for k in range(X.shape[0])]
 
 

@@ -20,7 +20,6 @@ WORD = Schema("y", {"c": "category"})
 
 
 def batch(**columns):
-    """Return a checked batch: words are text, all else float64."""
     cells = {
         name: pl.Series(values, dtype=pl.String)
         if any(isinstance(value, str) for value in values) or name in "cd"
@@ -32,7 +31,6 @@ def batch(**columns):
 
 
 def through_files(encoder):
-    """Return the encoder after a checkpoint: arrays through npz, the rest through JSON."""
     state = encoder.to_state()
     file = io.BytesIO()
     np.savez(file, statistics=state.pop("statistics"))
@@ -167,7 +165,6 @@ def test_scoring_before_the_first_row_has_no_features():
 
 
 def same_state(one, other):
-    """Whether both hold the same, to the last bit."""
     a, b = one.to_state(), other.to_state()
     return a.pop("statistics").tobytes() == b.pop("statistics").tobytes() and a == b
 
@@ -182,7 +179,6 @@ ROWS = st.lists(st.tuples(NUMBERS, WORDS, NUMBERS, WORDS), min_size=1, max_size=
 
 
 def rows_of(rows):
-    """Return the rows as a batch."""
     return batch(**{name: [row[k] for row in rows] for k, name in enumerate("acbd")})
 
 

@@ -23,7 +23,6 @@ WORDS = ["red", "blue", "", None, "  "]
 
 
 def frame():
-    """One column of each kind, and the odd ones."""
     return pd.DataFrame(
         {
             "number": np.arange(N) % 7 * 1.5,
@@ -80,7 +79,6 @@ def test_kinds_and_values():
 
 
 def same(one, other):
-    """Whether two tables hold the same."""
     for a, b in zip(one.columns, other.columns, strict=True):
         assert (a.name, a.kind) == (b.name, b.kind)
         if a.levels is None:

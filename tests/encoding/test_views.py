@@ -25,7 +25,6 @@ START = pd.Timestamp("2020-01-01")
 
 
 def frame():
-    """A table with columns of every kind."""
     rng = np.random.default_rng(1)
     table = pd.DataFrame(
         {
@@ -48,7 +47,6 @@ TABLE = read_table(frame())
 
 @pytest.fixture(scope="module", params=WAYS)
 def fitted(request):
-    """A view, and the training rows in it."""
     view = DenseView(request.param)
     return view, view.fit_transform(TABLE, RARE, None, FOLD)
 
@@ -184,7 +182,6 @@ def test_columns_that_become_constant_in_a_part_of_the_rows():
 
 @pytest.fixture(scope="module")
 def paired():
-    """A table of codes, two of which say something together, and what is known of it."""
     rng = np.random.default_rng(2)
     n = 4000
     codes = pd.DataFrame({name: rng.integers(0, 30, n) for name in "abc"})

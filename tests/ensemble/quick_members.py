@@ -39,8 +39,6 @@ def named(members, wrap=lambda member: member):
 
 @dataclass(frozen=True)
 class MeanDifference(FoldByFold):
-    """Along the line from the mean of the majority to that of the rare rows."""
-
     name: str = "mean difference"
     view: ClassVar[str] = "quantiles"
     package: ClassVar[str | None] = None

@@ -46,7 +46,6 @@ def labelled(draw):
 
 
 def check(number, labels, cv):
-    """Folds without a gap, each of which leaves both classes; rows that count are in one."""
     n_folds = number.max() + 1
     assert 2 <= n_folds <= cv
     assert set(number) >= set(range(n_folds))

@@ -15,7 +15,6 @@ N = 3000
 
 
 def fitted(X, y):
-    """A model of boosted trees, which make most of what an encoding gives away."""
     return RareClassifier(members=["histogram boosting"], n_jobs=1, verbose=False).fit(X, y)
 
 

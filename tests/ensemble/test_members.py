@@ -27,7 +27,6 @@ BY_NAME = pytest.mark.parametrize("member", named(MADE))
 
 @st.composite
 def hard_tables(draw):
-    """A table with columns of every kind, some of them without a use, and its labels."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n = draw(st.integers(12, 60))
     n_rare = draw(st.integers(1, 4))
@@ -205,7 +204,6 @@ def test_portfolios_are_made_of_members():
 
 
 def apart(n, seed):
-    """Rare rows lie apart from the others, and from each other."""
     rng = np.random.default_rng(seed)
     is_rare = np.arange(n) % 10 == 0
     X = rng.normal(size=(n, 4)) * np.where(is_rare, 3.0, 1.0)[:, None]

@@ -241,7 +241,6 @@ ENCODER = TableEncoder([])  # a model file has one; the classifier reads tables 
 
 
 def coded(n=1200, seed=0):
-    """Words and codes that tell the rare class, each alone and both together."""
     rng = np.random.default_rng(seed)
     shop, code, kind = rng.integers(0, 30, n), rng.integers(0, 24, n), rng.integers(0, 4, n)
     effect = rng.normal(size=(4, 24)) * 2.5

@@ -32,7 +32,6 @@ TREES = ExtraTrees(trees=10)
 
 
 def messy(n=N, seed=0):
-    """Numbers with gaps, words, a date; the rare rows differ in the first three."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 5 == 0
     frame = pd.DataFrame(
@@ -349,8 +348,6 @@ def test_what_is_outside_of_training_is_counted():
 
 
 class Fails(MeanDifference):
-    """Cannot learn."""
-
     def cross_fit(self, rows):
         raise ArithmeticError("no solution")
 

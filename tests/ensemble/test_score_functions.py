@@ -27,7 +27,6 @@ from rareclass.kernels.kernels import make_kernel
 
 @st.composite
 def expansions(draw):
-    """A kernel function's parts, and rows to score."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_landmarks, n_features = draw(st.integers(1, 12)), draw(st.integers(1, 5))
     kernel = draw(st.sampled_from(["gaussian", "laplace"]))
@@ -118,7 +117,6 @@ def test_functions_of_different_kernels_have_no_mean():
 
 
 def functions_of(kind, n_features, random):
-    """Two functions of rows of so many features, of one kind."""
     if kind == "linear":
         return [LinearFunction(random.normal(size=n_features), 0.3) for _ in range(2)]
     if kind == "trees":

@@ -220,7 +220,6 @@ def test_thresholds_before_rounding_split_as_after_it(threshold, steps):
 
 @st.composite
 def tables(draw):
-    """Training rows of two classes and rows to score, with ties, constants and missing values."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n, d = draw(st.integers(4, 120)), draw(st.integers(1, 5))
     X = random.normal(size=(n + 60, d))

@@ -24,7 +24,6 @@ MEMBERS = [MeanDifference(), ExtraTrees(trees=10)]
 
 
 def table(n=400, n_classes=3, seed=0, apart=4.0):
-    """Rest around the origin, each rare class some way along an axis of its own."""
     rng = np.random.default_rng(seed)
     label = np.zeros(n, dtype=int)
     label[: 20 * n_classes] = np.repeat(np.arange(1, n_classes + 1), 20)

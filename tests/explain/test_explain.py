@@ -35,8 +35,6 @@ def one_by_one(model, rows, typical, groups):
 
 
 class Cubic:
-    """A kernel that the library does not know."""
-
     def block(self, X, Z):
         return (1.0 + X @ Z.T / 50.0) ** 3
 

@@ -58,7 +58,6 @@ def rank(values, cell):
 
 
 def apart(column, values, one, other):
-    """How far two cells of a column are apart."""
     if one is None or other is None:
         return float((one is None) != (other is None))
     if column == "amount":

@@ -2,9 +2,6 @@
 
 import csv
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -15,13 +12,12 @@ from rareclass.encoding.training_table import read_as_trained, read_training_tab
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import InputError
 from rareclass.serving.request_rows import RefusedError, rows_of_json
-from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_rows, open_table
 
 REFUSED = "refused"
 
 
-def write_csv(cells: list[Any], folder: Path) -> Path:
+def write_csv(cells, folder):
     path = folder / "t.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -30,21 +26,21 @@ def write_csv(cells: list[Any], folder: Path) -> Path:
     return path
 
 
-def write_json_lines(cells: list[Any], folder: Path) -> Path:
+def write_json_lines(cells, folder):
     path = folder / "t.jsonl"
     rows = [json.dumps({"x": cell, "n": k}, default=str) for k, cell in enumerate(cells)]
     path.write_text("\n".join(rows) + "\n")
     return path
 
 
-def write_parquet(cells: list[Any], folder: Path) -> Path:
+def write_parquet(cells, folder):
     path = folder / "t.parquet"
     pq.write_table(pa.table({"x": cells, "n": range(len(cells))}), path)
     return path
 
 
 FILES = {"CSV": write_csv, "JSON lines": write_json_lines, "Parquet": write_parquet}
-FRAMES: dict[str, Callable[[list[Any]], Any]] = {
+FRAMES = {
     "pandas objects": lambda cells: pd.DataFrame({"x": pd.Series(cells, dtype=object)}),
     "pandas": lambda cells: pd.DataFrame({"x": cells}),
     "polars": lambda cells: pl.DataFrame({"x": cells}),
@@ -52,7 +48,7 @@ FRAMES: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-def over_http(cells: list[Any], columns: list[Column]) -> pl.DataFrame:
+def over_http(cells, columns):
     body = json.dumps([{"x": cell} for cell in cells], default=str)
     try:
         return rows_of_json(body.encode(), columns, 1000).typed(columns)
@@ -60,9 +56,9 @@ def over_http(cells: list[Any], columns: list[Column]) -> pl.DataFrame:
         raise InputError(str(error.body())) from error
 
 
-def readings(cells: list[Any], column: Column, folder: Path) -> dict[str, Any]:
+def readings(cells, column, folder):
     """Cells as a model that was trained on `column` reads them, by container."""
-    tables: dict[str, Callable[[], pl.DataFrame]] = {}
+    tables = {}
     for name, write in FILES.items():
         tables[name] = lambda write=write: next(open_table(write(cells, folder)).batches(["x"]))
     for name, make in FRAMES.items():
@@ -71,20 +67,18 @@ def readings(cells: list[Any], column: Column, folder: Path) -> dict[str, Any]:
     return found | {"HTTP": _read(lambda: over_http(cells, [column])["x"].to_list())}
 
 
-def assert_read(cells: list[Any], column: Column, folder: Path, wanted: Any) -> None:
+def assert_read(cells, column, folder, wanted):
     """Check that every container gives these values, or that each refuses the cells."""
     found = readings(cells, column, folder)
     assert found == dict.fromkeys(found, wanted), cells
 
 
-def _typed(frame: pl.DataFrame, column: Column) -> list[Any]:
+def _typed(frame, column):
     return read_as_trained(frame, [column], 1)["x"].to_list()
 
 
-def classifier_readings(cells: list[Any], column: Column) -> dict[str, Any]:
-    """Cells as `RareClassifier` reads them, by frame."""
-
-    def read(make: Callable[[list[Any]], Any]) -> list[Any]:
+def classifier_readings(cells, column):
+    def read(make):
         found = read_table(make(cells), like=[column]).columns[0]
         values = found.values if found.levels is None else found.words()
         return [None if cell != cell else cell for cell in values.tolist()]
@@ -92,19 +86,17 @@ def classifier_readings(cells: list[Any], column: Column) -> dict[str, Any]:
     return {name: _read(lambda make=make: read(make)) for name, make in FRAMES.items()}
 
 
-def _read(read: Callable[[], list[Any]]) -> Any:
+def _read(read):
     try:
         return read()
     except InputError:
         return REFUSED
 
 
-def column_of_file(cells: list[Any], write: Callable[..., Path], folder: Path) -> Column:
-    """Kind of a column as `rareclass fit` finds it."""
+def column_of_file(cells, write, folder):
     file = open_table(write(cells, folder))
     return read_training_table(file, "n").columns[0]
 
 
-def column_of_frame(cells: list[Any], make: Callable[[list[Any]], Any]) -> Column:
-    """Kind of a column as `RareClassifier` finds it."""
+def column_of_frame(cells, make):
     return read_table(make(cells)).remembered[0]

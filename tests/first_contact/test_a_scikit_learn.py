@@ -57,7 +57,6 @@ OFTEN = ("MIBCCV", "OnlineLogistic", "CalibratedRanker", "RareClassifier", "Stoc
 
 
 def table(kind):
-    """The rows as an array, a pandas or a polars table."""
     columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
     return {"array": X, "pandas": pd.DataFrame(columns), "polars": pl.DataFrame(columns)}[kind]
 
@@ -181,7 +180,6 @@ WAYS = [
 
 @pytest.fixture(autouse=True)
 def quiet():
-    """Small rows make solvers and folds warn; plots are closed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

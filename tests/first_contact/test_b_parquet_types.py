@@ -28,8 +28,6 @@ Y = [k % 10 == 3 for k in range(N)]
 
 
 class Tagged(pa.ExtensionType):
-    """A type that only its maker knows."""
-
     def __init__(self, storage):
         super().__init__(storage, "rareclass.tests.tagged")
 
@@ -50,7 +48,6 @@ def extended(kind, *cells):
 
 
 def thousands():
-    """Decimals with fewer digits than none after the point."""
     whole = of(pa.int64(), 1500, 3000).cast(pa.decimal128(20, 0))
     return whole.cast(pa.decimal128(10, -2))
 

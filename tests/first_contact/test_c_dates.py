@@ -265,7 +265,6 @@ HOURS = [each.hour for each in LOCAL]
 
 
 def zoned_tables(folder):
-    """The times with their zone, as people have them."""
     noise = np.random.default_rng(0).normal(size=N)
     frame = pd.DataFrame({"x": pd.DatetimeIndex(BERLIN), "n": noise})
     arrow = pa.table({"x": pa.array(BERLIN, pa.timestamp("us", "Europe/Berlin")), "n": noise})

@@ -210,7 +210,6 @@ def test_numbers_with_a_unit_are_noted():
 
 
 def ids_of(path, folder, *words):
-    """Fit on a file, score it, and read the ids that the scores carry."""
     members = ("--members", "logistic regression", "--folds", "2", "--holdout", "0")
     model, out = folder / "m.rareclass", folder / "s.csv"
     run("fit", path, "-t", "y", *members, "--out", model, "--overwrite", "--drop", "id", *words)
@@ -274,8 +273,6 @@ def test_a_frame_of_pandas_with_an_empty_cell_has_the_categories_of_one_without(
 
 
 def stream_words(training, new):
-    """Cells of later rows as a stream reads them, in the column that the first rows had."""
-
     def batch(cells):
         n = len(cells)
         frame = pl.DataFrame({"x": text_of_values(cells), "y": ["0"] * n})

@@ -44,7 +44,6 @@ each_label = pytest.mark.parametrize(
 
 
 def told(warnings):
-    """Labels that warnings say are written in several ways."""
     found = [finding_of(each.message) for each in warnings]
     return [each.values["label"] for each in found if each.kind is FindingKind.LABEL_SPELLINGS]
 
@@ -126,7 +125,6 @@ def test_each_label_has_one_spelling_the_most_frequent_that_can_be_printed(count
 
 
 def mixed(n_rows=240, seed=0):
-    """Purchases whose fraud is written in three ways."""
     table = purchases(n_rows, seed)
     ways = np.array(["yes", "Yes", "YES"])[np.arange(n_rows) % 3]
     return table.with_columns(
@@ -165,7 +163,6 @@ MIBC = ("--method", "mibc", "--cost", "1", "--no-baseline")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Payments of three kinds, the same with two, and files of scores."""
     path = tmp_path_factory.mktemp("labels")
     random = np.random.default_rng(0)
     kind = random.choice(3, 900, p=[0.88, 0.07, 0.05])

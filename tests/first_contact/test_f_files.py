@@ -27,13 +27,11 @@ Cells = dict[str, list[Any]]
 
 
 def of_file(path):
-    """A table as fit and score read it."""
     file = open_table(path)
     return pl.concat(file.batches()).to_dict(as_series=False)
 
 
 def of_stream(path, at_once=3):
-    """The same as a stream reads it, opened again at each batch."""
     found = {}
     position = None
     while True:
@@ -101,7 +99,6 @@ KEYS = {
 
 
 def made(folder, suffix):
-    """A table whose folders hold two columns of it, in the order of their names."""
     for k, name in enumerate(FOLDERS):
         place = folder / name
         place.mkdir(parents=True)
@@ -205,7 +202,7 @@ def test_a_fit_learns_from_the_days_of_folders(tmp_path, monkeypatch):
     assert pl.read_csv(out)["day"].n_unique() == 4
 
 
-def lines_of(*rows: dict[str, Any]):
+def lines_of(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 

@@ -59,7 +59,6 @@ def memory_mapped(model, folder):
 
 
 def with_foreign_buffers(model, folder):
-    """Return the model as it comes to a process of Dask: arrays over bytes."""
     buffers = []
     content = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
     return pickle.loads(content, buffers=[bytes(each.raw()) for each in buffers])

@@ -23,8 +23,6 @@ X = RNG.normal(size=(200, 4)) + Y[:, None]
 
 @dataclass(frozen=True)
 class Compiling(MeanDifference):
-    """Compiles for so many seconds of a clock before it learns for the first time."""
-
     clock: Clock | None = None
     compiles: float = 0.0
     takes: float = 0.1
@@ -40,7 +38,6 @@ class Compiling(MeanDifference):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands for the one that the compiler and the time limit read."""
     one = Clock()
     monkeypatch.setattr(time, "perf_counter", one.perf_counter)
     return one
@@ -73,7 +70,6 @@ def test_compiling_within_compiling_counts_once(clock, depth):
 
 @pytest.fixture
 def notice(monkeypatch):
-    """The notice of this process as where nothing has been compiled yet."""
     monkeypatch.setattr(compiling._notice, "_before", 0.0)
     monkeypatch.setattr(compiling._notice, "_is_told", False)
 

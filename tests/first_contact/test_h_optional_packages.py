@@ -24,7 +24,6 @@ Y = np.arange(40) % 5 == 0
 
 @pytest.fixture
 def without():
-    """Hide packages, and forget the modules of this package that imported them."""
     before = {}
     forgotten = []
 

@@ -30,7 +30,6 @@ CONFIDENCES = (0.5, 0.8, 0.9, 0.99)
 
 
 def strokes(seed, n=2000, n_rare=100):
-    """Labels and scores of rows of which a twentieth is rare."""
     y = np.arange(n) < n_rare
     return y, np.random.default_rng(seed).normal(size=n) + APART * y
 
@@ -155,7 +154,6 @@ def test_guarantees_hold_as_often_as_they_say(share, n):
 
 
 def rows_of(days, per_day, random):
-    """Times, `per_day` at random on each of some days."""
     start = np.asarray(days, "M8[D]").astype("M8[us]")
     within = (random.random((len(start), per_day)) * 86_399e6).astype("m8[us]")
     return (start[:, None] + within).ravel()

@@ -27,7 +27,6 @@ def machines(seed=0):
 
 
 def others(table):
-    """Places of the rows that are not rare."""
     return np.setdiff1d(np.arange(len(table)), RARE)
 
 

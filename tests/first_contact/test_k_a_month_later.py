@@ -47,7 +47,6 @@ def payments(n, seed):
 
 @pytest.fixture(scope="module")
 def month(tmp_path_factory):
-    """A model in a folder with a space and a quote in its name, and rows of next month."""
     folder = tmp_path_factory.mktemp("k") / "Ann's models"
     folder.mkdir()
     words = ("-t", "fraud", *QUICK, "--drop", "day")

@@ -21,12 +21,10 @@ SETTINGS = FitSettings(target="y", method=RankRCMethod(0.01), folds=2)
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    """Batches that the little tables of these tests do not fit in."""
     monkeypatch.setattr("rareclass.encoding.training_table.batch_rows_for", lambda n_columns: 130)
 
 
 def messy(path, n_rows=700):
-    """Write every kind of column, empty cells, copies and rows without a label."""
     rng = np.random.default_rng(0)
     rare = rng.random(n_rows) < 0.1
     day = dt.datetime(2024, 1, 1)

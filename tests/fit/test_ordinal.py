@@ -31,7 +31,6 @@ TERMS = Terms(folds=2, seed=0, memory=1 << 30)
 
 
 def grades(path, n_rows=400):
-    """Write rows of which most are of the middle level, with copies and empty grades."""
     rng = np.random.default_rng(0)
     code = np.searchsorted([0.1, 0.85], rng.random(n_rows))
     table = pl.DataFrame(

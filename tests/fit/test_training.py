@@ -107,7 +107,6 @@ def test_a_mistake_of_the_program_is_not_called_memory(tmp_path, monkeypatch):
 
 
 def few(path, n_rare, n_rest=120):
-    """Write rows of which few are rare, two of a customer."""
     generator = np.random.default_rng(1)
     rare = np.arange(n_rare + n_rest) % ((n_rare + n_rest) // n_rare) == 1
     rare &= np.cumsum(rare) <= n_rare

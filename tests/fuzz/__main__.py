@@ -17,10 +17,10 @@ from pathlib import Path
 
 from fuzz import bases
 from fuzz.outcome import Outcome, memory_limit, outcome_of
-from fuzz.targets import Case, all_targets, run_case, written
+from fuzz.targets import all_targets, run_case, written
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments():
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="for all targets together")
     parser.add_argument("--seed", type=int, help="where the numbers of cases begin")
@@ -31,7 +31,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _try_cases(folder: Path, name: str, first: int, seconds: float) -> None:
+def _try_cases(folder, name, first, seconds):
     """In a process of its own: a line of JSON before each case, and one after it."""
     target = all_targets()[name]
     begun, number = time.monotonic(), first
@@ -42,12 +42,12 @@ def _try_cases(folder: Path, name: str, first: int, seconds: float) -> None:
         number += 1
 
 
-def _one(case: Case) -> Outcome:
+def _one(case):
     with memory_limit():
         return outcome_of(lambda: run_case(case))
 
 
-def _keep(folder: Path, name: str, number: int, outcome: Outcome) -> None:
+def _keep(folder, name, number, outcome):
     case = all_targets()[name].case(folder, number)
     kept = folder / "found" / f"{name.replace(' ', '-')}-{number}"
     kept.mkdir(parents=True, exist_ok=True)
@@ -61,9 +61,8 @@ def _keep(folder: Path, name: str, number: int, outcome: Outcome) -> None:
     print(f"  {outcome.kind}: {name} {number} ({case.what}): {last[0][:150]}", flush=True)
 
 
-def _part(folder: Path, name: str, first: int, seconds: float) -> Counter:
-    """Try one target for so many seconds; counts by what came of the cases."""
-    counts: Counter = Counter()
+def _part(folder, name, first, seconds):
+    counts = Counter()
     end, number = time.monotonic() + seconds, first
     while (left := end - time.monotonic()) > 0:
         words = ["-X", "faulthandler", "-m", "fuzz"]
@@ -92,8 +91,7 @@ def _part(folder: Path, name: str, first: int, seconds: float) -> Counter:
     return counts
 
 
-def main() -> int:
-    """Run; the exit code is the number of faults, at most 1."""
+def main():
     asked = _arguments()
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     bases.make_tables(asked.folder)
@@ -110,7 +108,7 @@ def main() -> int:
         _try_cases(asked.folder, asked.only, seed, asked.part)
         return 0
     print(f"Seed {seed}; {len(names)} targets, {asked.minutes:g} minutes", flush=True)
-    total: Counter = Counter()
+    total = Counter()
     for name in names:
         counts = _part(asked.folder, name, seed, 60 * asked.minutes / len(names))
         print(f"{name}: {dict(counts)}", flush=True)

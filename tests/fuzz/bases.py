@@ -1,7 +1,5 @@
 """Sound files to begin with: small tables and a model of every kind, made once a folder."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 from typer.testing import CliRunner
@@ -11,7 +9,7 @@ from rareclass.cli.app import app
 MODELS = ("auto", "trees", "rankrc", "mibc", "ordinal", "sparse", "hunt", "cbr", "adaoam")
 
 
-def purchases(n_rows: int = 160, seed: int = 0) -> pl.DataFrame:
+def purchases(n_rows=160, seed=0):
     """A tenth of the rows are fraud, told apart by amount and country; every kind of column."""
     rng = np.random.default_rng(seed)
     rare = np.arange(n_rows) % 8 == 3
@@ -30,7 +28,7 @@ def purchases(n_rows: int = 160, seed: int = 0) -> pl.DataFrame:
     )
 
 
-def svmlight(n_rows: int = 160, seed: int = 0) -> str:
+def svmlight(n_rows=160, seed=0):
     rng = np.random.default_rng(seed)
     lines = []
     for row in range(n_rows):
@@ -41,8 +39,7 @@ def svmlight(n_rows: int = 160, seed: int = 0) -> str:
     return "\n".join(lines) + "\n"
 
 
-def make_tables(folder: Path) -> None:
-    """Write the same rows in every format."""
+def make_tables(folder):
     folder.mkdir(parents=True, exist_ok=True)
     table = purchases()
     table.write_csv(folder / "rows.csv")
@@ -53,14 +50,13 @@ def make_tables(folder: Path) -> None:
     (folder / "rows.svmlight").write_text(svmlight())
 
 
-def _run(*words: object) -> None:
+def _run(*words):
     result = CliRunner().invoke(app, [str(word) for word in words])
     if result.exit_code:
         raise RuntimeError(f"{words}: {result.output}") from result.exception
 
 
-def make_model(folder: Path, kind: str) -> Path:
-    """The file or folder of a model of this kind; made if it is not there."""
+def make_model(folder, kind):
     out = folder / (kind if kind in ("hunt", "cbr", "adaoam") else f"{kind}.rareclass")
     if out.exists():
         return out
@@ -89,5 +85,5 @@ def make_model(folder: Path, kind: str) -> Path:
     return out
 
 
-def rows_for(folder: Path, kind: str) -> Path:
+def rows_for(folder, kind):
     return folder / ("rows.svmlight" if kind == "sparse" else "rows.csv")

@@ -1,8 +1,5 @@
 """Files as they come from a bad disk, a cut download or somebody who means harm."""
 
-from collections.abc import Callable
-from random import Random
-
 # What parsers have stumbled over: ends of text, numbers at their limits, marks of other formats.
 HOSTILE = (
     b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\r", b"\n\n\n", b'"', b'"""', b"'", b"\\", b",,,,",
@@ -14,42 +11,36 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def flipped(data: bytes, rng: Random) -> bytes:
-    """A few bits are wrong."""
+def flipped(data, rng):
     out = bytearray(data)
     for _ in range(rng.choice([1, 1, 1, 2, 4, 16])):
         out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
     return bytes(out)
 
 
-def other_bytes(data: bytes, rng: Random) -> bytes:
-    """A few bytes are others."""
+def other_bytes(data, rng):
     out = bytearray(data)
     for _ in range(rng.choice([1, 2, 8])):
         out[rng.randrange(len(out))] = rng.randrange(256)
     return bytes(out)
 
 
-def cut(data: bytes, rng: Random) -> bytes:
-    """The end is missing."""
+def cut(data, rng):
     return data[: rng.randrange(len(data))]
 
 
-def beheaded(data: bytes, rng: Random) -> bytes:
-    """The beginning is missing."""
+def beheaded(data, rng):
     return data[rng.randrange(1, len(data)) :]
 
 
-def hole(data: bytes, rng: Random) -> bytes:
-    """A stretch is zeros, or missing."""
+def hole(data, rng):
     begin = rng.randrange(len(data))
     length = rng.randrange(1, 512)
     filling = b"" if rng.random() < 0.5 else bytes(len(data[begin : begin + length]))
     return data[:begin] + filling + data[begin + length :]
 
 
-def inserted(data: bytes, rng: Random) -> bytes:
-    """Something hostile stands in the middle."""
+def inserted(data, rng):
     out = data
     for _ in range(rng.choice([1, 1, 3])):
         place = rng.randrange(len(out) + 1)
@@ -57,13 +48,12 @@ def inserted(data: bytes, rng: Random) -> bytes:
     return out
 
 
-def repeated(data: bytes, rng: Random) -> bytes:
-    """A stretch comes again elsewhere."""
+def repeated(data, rng):
     begin, place = rng.randrange(len(data)), rng.randrange(len(data))
     piece = data[begin : begin + rng.randrange(1, 4096)]
     return data[:place] + piece + data[place:]
 
 
-CHANGES: tuple[Callable[[bytes, Random], bytes], ...] = (
+CHANGES = (
     flipped, other_bytes, cut, beheaded, hole, inserted, repeated,
 )  # fmt: skip

@@ -2,12 +2,8 @@
 
 import io
 import json
-from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from pathlib import Path
-from random import Random
-from typing import Any
 
 import polars as pl
 
@@ -17,7 +13,7 @@ from rareclass.model.evaluate import evaluate_file
 
 SUFFIXES = ("csv", "jsonl", "parquet", "svmlight")
 
-_VALUES: tuple[Any, ...] = (
+_VALUES = (
     timedelta(days=3), timedelta(microseconds=-1), time(3, 4, 5), date(1, 1, 1), date(9999, 12, 31),
     datetime(1677, 9, 21), datetime(2024, 2, 29, 23, 59), b"\xff\x00", [1, 2], [], {"a": 1},
     Decimal("1.50"), "", " ", "nan", "é", "\0", 2**63 - 1, -(2**63), 1e308, 5e-324, float("nan"),
@@ -31,13 +27,13 @@ _DTYPES = (
 _NAMES = ("", " ", "a,b", '"', "\n", "score", "row", "fraud ", "\u202e", "x" * 3000, "\ud7ff", "0")
 
 
-def _column_of_one_value(table: pl.DataFrame, rng: Random) -> pl.DataFrame:
+def _column_of_one_value(table, rng):
     value = rng.choice(_VALUES)
     cells = [value if rng.random() < 0.9 else None for _ in range(table.height)]
     return table.with_columns(pl.Series(rng.choice(table.columns), cells, strict=False))
 
 
-def _column_of_other_type(table: pl.DataFrame, rng: Random) -> pl.DataFrame:
+def _column_of_other_type(table, rng):
     name, dtype = rng.choice(table.columns), rng.choice(_DTYPES)
     cells = table[name]
     try:
@@ -50,7 +46,7 @@ def _column_of_other_type(table: pl.DataFrame, rng: Random) -> pl.DataFrame:
             return table
 
 
-def _some_cells(table: pl.DataFrame, rng: Random) -> pl.DataFrame:
+def _some_cells(table, rng):
     name, value = rng.choice(table.columns), rng.choice(_VALUES)
     cells = table[name].to_list()
     for _ in range(rng.choice([1, 3, 50])):
@@ -58,28 +54,28 @@ def _some_cells(table: pl.DataFrame, rng: Random) -> pl.DataFrame:
     return table.with_columns(pl.Series(name, cells, strict=False))
 
 
-def _columns_named_otherwise(table: pl.DataFrame, rng: Random) -> pl.DataFrame:
+def _columns_named_otherwise(table, rng):
     return table.rename({rng.choice(table.columns): rng.choice(_NAMES)})
 
 
-def _column_dropped(table: pl.DataFrame, rng: Random) -> pl.DataFrame:
+def _column_dropped(table, rng):
     return table.drop(rng.choice(table.columns))
 
 
-def _few_rows(table: pl.DataFrame, rng: Random) -> pl.DataFrame:
+def _few_rows(table, rng):
     return table.head(rng.choice([0, 1, 2, 4, 8]))
 
 
-def _all_null(table: pl.DataFrame, rng: Random) -> pl.DataFrame:
+def _all_null(table, rng):
     return table.with_columns(pl.lit(None).alias(rng.choice(table.columns)))
 
 
-def _columns_exchanged(table: pl.DataFrame, rng: Random) -> pl.DataFrame:
+def _columns_exchanged(table, rng):
     one, other = rng.sample(table.columns, 2)
     return table.with_columns(table[one].alias(other), table[other].alias(one))
 
 
-_COLUMNS: tuple[Callable[[pl.DataFrame, Random], pl.DataFrame], ...] = (
+_COLUMNS = (
     _column_of_one_value, _column_of_other_type, _column_of_other_type, _some_cells,
     _columns_named_otherwise, _column_dropped, _few_rows, _all_null, _columns_exchanged,
 )  # fmt: skip
@@ -90,7 +86,7 @@ _JSON = (
 )  # fmt: skip
 
 
-def _json_changed(data: bytes, rng: Random) -> bytes:
+def _json_changed(data, rng):
     lines = data.splitlines()
     for _ in range(rng.choice([1, 2, 30])):
         place = rng.randrange(len(lines))
@@ -114,14 +110,13 @@ def _json_changed(data: bytes, rng: Random) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def _parquet_of(table: pl.DataFrame) -> bytes:
+def _parquet_of(table):
     out = io.BytesIO()
     table.write_parquet(out)
     return out.getvalue()
 
 
-def changed(folder: Path, suffix: str, rng: Random) -> tuple[str, bytes]:
-    """What was done to a table, and its bytes."""
+def changed(folder, suffix, rng):
     sound = (folder / f"rows.{suffix}").read_bytes()
     if suffix == "jsonl" and rng.random() < 0.5:
         return "json", _json_changed(sound, rng)
@@ -147,7 +142,7 @@ def changed(folder: Path, suffix: str, rng: Random) -> tuple[str, bytes]:
     return change.__name__, data
 
 
-def _fit(folder: Path, rows: Path) -> None:
+def _fit(folder, rows):
     out = rows.parent / "m.rareclass"
     target = () if rows.suffix == ".svmlight" else ("--target", "fraud")
     command(
@@ -156,7 +151,7 @@ def _fit(folder: Path, rows: Path) -> None:
     )  # fmt: skip
 
 
-def _score(folder: Path, rows: Path) -> None:
+def _score(folder, rows):
     from fuzz.targets import check_scores
 
     kind = "sparse" if rows.suffix == ".svmlight" else "rankrc"
@@ -165,7 +160,7 @@ def _score(folder: Path, rows: Path) -> None:
     check_scores(out)
 
 
-def _score_auto(folder: Path, rows: Path) -> None:
+def _score_auto(folder, rows):
     from fuzz.targets import check_scores
 
     out = rows.parent / "scores.csv"
@@ -173,21 +168,21 @@ def _score_auto(folder: Path, rows: Path) -> None:
     check_scores(rows.parent / "scores.csv")
 
 
-def _evaluate(folder: Path, rows: Path) -> None:
+def _evaluate(folder, rows):
     from rareclass.opening import open_model
 
     evaluate_file(open_model(bases.make_model(folder, "auto")), rows)
     command("evaluate", bases.make_model(folder, "rankrc"), rows)
 
 
-def _stream(folder: Path, rows: Path) -> None:
+def _stream(folder, rows):
     command(
         "stream", rows, "--target", "fraud", "--learner", "oam", "--id", "order",
         "--checkpoint", rows.parent / "run",
     )  # fmt: skip
 
 
-VERBS: dict[str, Callable[[Path, Path], None]] = {
+VERBS = {
     "score": _score, "score auto": _score_auto, "evaluate": _evaluate, "fit": _fit,
     "stream": _stream,
 }  # fmt: skip

@@ -1,6 +1,5 @@
 """Commands with arguments that nobody meant: options of the command itself, hostile values."""
 
-from pathlib import Path
 from random import Random
 
 import click
@@ -24,13 +23,13 @@ _NOT_GIVEN = {"--follow", "--help", "-h", "--install-completion", "--show-comple
 _SLOW = {"demo", "compare", "report", "serve"}
 
 
-def _commands() -> dict[str, click.Command]:
+def _commands():
     group = typer.main.get_command(app)
     assert isinstance(group, click.Group) or hasattr(group, "commands")
     return {name: each for name, each in group.commands.items() if name not in _SLOW}
 
 
-def _value(rng: Random, here: str, option: object) -> str:
+def _value(rng, here, option):
     if rng.random() < 0.35:
         return rng.choice(_VALUES)
     names = [
@@ -39,8 +38,7 @@ def _value(rng: Random, here: str, option: object) -> str:
     return rng.choice([*names, *_VALUES[:20], "fraud", "amount"])
 
 
-def words(number: int, here: str, model: str) -> list[str]:
-    """A random command, by its number."""
+def words(number, here, model):
     rng = Random(f"command line {number}")
     name = rng.choice(sorted(_commands()))
     said = [name]
@@ -80,7 +78,7 @@ def words(number: int, here: str, model: str) -> list[str]:
     return said
 
 
-def command_line_case(folder: Path, number: int) -> Case:
+def command_line_case(folder, number):
     """A command as somebody may type it, or a script with a hole in it."""
     model = bases.make_model(folder, "rankrc")
     files = {name: (folder / name).read_bytes() for name in ("rows.csv", "hunt.csv")}

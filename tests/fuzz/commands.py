@@ -12,7 +12,7 @@ class StrangeExitError(Exception):
     """An exit code that nobody was told of."""
 
 
-def command(*words: object) -> str:
+def command(*words):
     """What a command prints; `InputError` with what it says where it refuses."""
     result = _RUNNER.invoke(app, [str(word) for word in words])
     if result.exception is not None and not isinstance(result.exception, SystemExit):

@@ -4,9 +4,8 @@ import resource
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rareclass.errors import InputError
 
@@ -21,18 +20,16 @@ class TookTooLong(BaseException):
 
 
 class Outcome(NamedTuple):
-    """What came of one case."""
-
     kind: str  # "done", "refused", or what is wrong
     detail: str = ""  # the message, or the traceback
     seconds: float = 0.0
 
     @property
-    def is_fault(self) -> bool:
+    def is_fault(self):
         return self.kind not in ("done", "refused")
 
 
-def outcome_of(action: Callable[[], Any]) -> Outcome:
+def outcome_of(action):
     """Run an action under limits; it is to end, or to raise `InputError` with a message."""
     begun = time.monotonic()
     kind, detail = "done", ""
@@ -53,7 +50,7 @@ def outcome_of(action: Callable[[], Any]) -> Outcome:
 
 
 @contextmanager
-def memory_limit(more: int = MOST_BYTES) -> Iterator[None]:
+def memory_limit(more=MOST_BYTES):
     """Let this process take so many bytes more than it has; what asks for more fails at once."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     with open("/proc/self/statm") as file:
@@ -66,8 +63,8 @@ def memory_limit(more: int = MOST_BYTES) -> Iterator[None]:
 
 
 @contextmanager
-def _limited(seconds: float) -> Iterator[None]:
-    def stop(number: int, frame: Any) -> None:
+def _limited(seconds):
+    def stop(number, frame):
         raise TookTooLong
 
     before = [signal.signal(number, stop) for number in (signal.SIGPROF, signal.SIGALRM)]

@@ -7,7 +7,7 @@ import contextlib
 import io
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -43,12 +43,11 @@ class NotFiniteError(Exception):
     """Scores that are no numbers, and nothing was said."""
 
 
-def _draw(target: str, number: int) -> Random:
+def _draw(target, number):
     return Random(f"{target} {number}")
 
 
-def score_with(model: Path, rows: Path, number: int = 0) -> None:
-    """All that is done with a model file: scored, evaluated, shown."""
+def score_with(model, rows, number=0):
     content = open_model(model)
     out = model.parent / "scores.parquet"
     settings = ScoreSettings(explain=1 if number % 4 == 0 else None)
@@ -60,18 +59,17 @@ def score_with(model: Path, rows: Path, number: int = 0) -> None:
         evaluate_file(content, rows)
 
 
-def check_scores(out: Path) -> None:
-    """Raise `NotFiniteError` where a file of scores holds one that is no number."""
+def check_scores(out):
     table = pl.read_parquet(out) if out.suffix == ".parquet" else pl.read_csv(out)
     for name in {"score", "probability", "percentile"} & {*table.columns}:
         if table[name].dtype.is_float() and not np.isfinite(table[name].to_numpy()).all():
             raise NotFiniteError(f"column {name!r} of the scores")
 
 
-def model_case(kind: str) -> Callable[[Path, int], Case]:
+def model_case(kind):
     """A model file, changed within or byte by byte."""
 
-    def case(folder: Path, number: int) -> Case:
+    def case(folder, number):
         rng = _draw(f"model {kind}", number)
         made = bases.make_model(folder, kind)
         files = {}
@@ -102,10 +100,8 @@ def model_case(kind: str) -> Callable[[Path, int], Case]:
     return case
 
 
-def rows_case(suffix: str, verb: str) -> Callable[[Path, int], Case]:
-    """A table, given to a verb."""
-
-    def case(folder: Path, number: int) -> Case:
+def rows_case(suffix, verb):
+    def case(folder, number):
         rng = _draw(f"rows {suffix} {verb}", number)
         what, data = changed_tables.changed(folder, suffix, rng)
         name = f"rows.{suffix}"
@@ -115,8 +111,7 @@ def rows_case(suffix: str, verb: str) -> Callable[[Path, int], Case]:
     return case
 
 
-def all_targets() -> dict[str, Target]:
-    """Every target by its name."""
+def all_targets():
     from fuzz.command_lines import command_line_case
 
     found = [Target(f"model {kind}", model_case(kind)) for kind in bases.MODELS]
@@ -129,8 +124,7 @@ def all_targets() -> dict[str, Target]:
 
 
 @contextlib.contextmanager
-def written(case: Case) -> Iterator[Path]:
-    """The files of a case in a folder of their own."""
+def written(case):
     with tempfile.TemporaryDirectory(prefix="fuzz-") as made:
         folder = Path(made)
         for name, data in case.files.items():
@@ -139,7 +133,7 @@ def written(case: Case) -> Iterator[Path]:
         yield folder
 
 
-def run_case(case: Case) -> None:
+def run_case(case):
     """Do it, quietly; warnings of the package are no fault of it."""
     with written(case) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -25,7 +25,6 @@ from rareclass.tables.table_file import open_table
 
 @pytest.fixture(scope="session")
 def sound(tmp_path_factory):
-    """Sound files, and a model of rankrc."""
     folder = tmp_path_factory.mktemp("sound")
     bases.make_tables(folder)
     bases.make_model(folder, "rankrc")

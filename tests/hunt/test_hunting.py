@@ -56,7 +56,6 @@ def written(out, table, outcome, options=None):
 
 
 def described(table, outcome):
-    """Lines of the description, by their feature."""
     lines = describe_in_units(table, outcome).lines
     return {row["feature"]: row for row in lines.iter_rows(named=True)}
 

@@ -47,7 +47,6 @@ def rare_of_list(labels, weight=None):
 
 
 def read_file(path, **options):
-    """The target that `rareclass fit` reads."""
     try:
         return read_training_set(open_table(path), FitSettings(target="y", **options)).target
     except InputError as error:
@@ -62,7 +61,6 @@ def rare_of_file(path):
 
 
 def written(labels, folder):
-    """Labels beside a feature, in a file of every kind."""
     table = pl.DataFrame({"x": np.arange(len(labels)) % 4, "y": pl.Series(labels)})
     table.write_csv(folder / "t.csv")
     table.write_parquet(folder / "t.parquet")

@@ -18,7 +18,6 @@ MANY = list("aaaaaaaaaaaabbbbbccccc")
     seed=st.integers(0, 99),
 )
 def test_rows_of_all_rare_classes_are_found(counts, weighted, seed):
-    """Against a loop over the rows."""
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(len(counts) + 1), [40, *counts])
     y = rng.permutation(y) * 3 + 7

@@ -51,7 +51,6 @@ def test_labels_of_many_rows_are_read_in_few_bytes():
 
 @st.composite
 def cases(draw):
-    """Numbers without an array, and the array."""
     n_rows = draw(st.integers(1, 30))
     left_out = np.array(sorted(draw(st.sets(st.integers(0, n_rows - 1)))), dtype=np.int32)
     return AllBut(n_rows, left_out), np.setdiff1d(np.arange(n_rows), left_out)

@@ -19,7 +19,6 @@ QUICK = [
 
 
 def scored(n_rare=300, n_lost=0, n_majority=3_000, apart=4.0, seed=0):
-    """Scores of rows that kept the rare label, and of rows with the label of the majority."""
     rng = np.random.default_rng(seed)
     rare, others = rng.normal(apart, 1.0, n_rare), rng.normal(0.0, 1.0, n_majority)
     return rare[n_lost:], np.append(others, rare[:n_lost])

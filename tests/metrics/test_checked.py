@@ -28,7 +28,6 @@ MEASURES = ("precision", "recall", "average_precision", "n_rare")
 
 
 def table(n, share, gap, seed):
-    """Labels, scores and probabilities of rows with a rare class."""
     random = np.random.default_rng(seed)
     y = (random.random(n) < share).astype(int)
     score = random.normal(size=n) + gap * y
@@ -37,13 +36,11 @@ def table(n, share, gap, seed):
 
 
 def draw(random, rows, n):
-    """Rows of a list drawn at random with equal chances."""
     drawn = random.choice(rows, min(n, len(rows)), replace=False)
     return drawn, np.ones(len(drawn), bool), np.full(len(drawn), len(drawn) / max(len(rows), 1))
 
 
 def by_rule(rows):
-    """Rows of a list that a rule took."""
     return rows, np.zeros(len(rows), bool), np.ones(len(rows))
 
 
@@ -56,7 +53,6 @@ def answered(y, after):
 
 
 def checked_once(y, *parts):
-    """The sample of one round, all of whose rows got verdicts."""
     one = listed(*parts)
     after = np.full(len(y), -1)
     after[one.rows] = 1
@@ -227,7 +223,6 @@ def test_weights_at_a_threshold_give_its_stratified_estimates(seed, checks_all_a
 
 
 def reviews(kind, y, score, n, seed):
-    """Samples of n reviews of one kind."""
     random = np.random.default_rng(seed)
     top = np.argsort(-score)
     for _ in range(n):

@@ -132,7 +132,6 @@ def test_intervals_hold_the_value(name, sample):
 
 
 def best_of_all_thresholds(y, scores, weight):
-    """Every score, and infinity, as a threshold."""
     right = [
         weight[(scores >= t) == (y == 1)].sum() for t in [*np.unique(scores[weight > 0]), np.inf]
     ]

@@ -17,7 +17,6 @@ MEASURED = [str(k / 4) for k in range(MOST_LEVELS + 1)]
 
 
 def found(labels):
-    """The labels of a file whose rows have these."""
     row_of = lambda label: labels.index(label) + 1  # noqa: E731
     table = pl.Series(labels, dtype=pl.String).value_counts(sort=True)
     return FoundLabels("grade", dict(table.iter_rows()), row_of)

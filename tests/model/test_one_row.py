@@ -29,7 +29,6 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    """A model file's content of numbers alone."""
     y = np.arange(table.height) % 8 == 0
     columns = [Column(name, "number", "standardised", "number") for name in table.columns]
     encoder = TableEncoder(columns)

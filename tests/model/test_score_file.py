@@ -126,8 +126,6 @@ def test_a_cell_that_cannot_be_read_is_named_by_its_row_in_the_file(
 
 
 class FirstFeature:
-    """Scores a row by its first feature, and not at all where that is 1."""
-
     def score_samples(self, rows):
         first = rows.toarray()[:, 0]
         return np.where(first == 1.0, np.nan, first)

@@ -24,7 +24,6 @@ INSIDE, OUTSIDE = "unlabelled, inside", "unlabelled, outside"
 
 
 def picture_of(rows, radius, n_rare=3, n_majority=20, title="fraud"):
-    """A ball around zero; the first rows are the rare ones, the last the majority."""
     distances = np.linalg.norm(rows, axis=1)
     kinds = np.where(distances <= radius, INSIDE, OUTSIDE).astype("U30")
     kinds[:n_rare] = RARE

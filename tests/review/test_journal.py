@@ -26,7 +26,6 @@ def journal(tmp_path):
 
 
 def lists(journal, *rows):
-    """Add the next round with rows given as (number of the key, reason, chance)."""
     listed = tuple(Listed(KEYS[k], reason, chance, 0.5) for k, reason, chance in rows)
     journal.add_round(Round(len(journal.rounds) + 1, listed))
 

@@ -29,7 +29,6 @@ RARE = np.arange(N_ROWS) % 10 == 3
 
 
 def payments(known=()):
-    """Payments of which a tenth are fraud; the labels of some rows are known."""
     rng = np.random.default_rng(0)
     label = np.full(N_ROWS, None, dtype=object)
     for row in known:

@@ -14,7 +14,6 @@ TABLES = st.integers(1, 12).flatmap(lambda n: arrays(np.float64, (n, 3), element
 
 
 def stored_zeros(X):
-    """The rows as CSR that stores every entry, the columns from right to left."""
     n, d = X.shape
     columns = np.tile(np.arange(d)[::-1], n)
     return sparse.csr_array((X[:, ::-1].ravel(), columns, np.arange(0, n * d + 1, d)), X.shape)

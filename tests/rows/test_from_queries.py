@@ -53,7 +53,6 @@ LAZY = {
 
 
 def database(kind, request, tmp_path_factory):
-    """The address of a database with the table "cases"."""
     if kind == "postgresql":
         server = request.getfixturevalue("postgresql")
         server.put("cases", ARROW)
@@ -69,7 +68,6 @@ def uri(request, tmp_path_factory):
 
 @pytest.fixture(scope="module", params=[*LAZY, *DATABASES])
 def read(request, tmp_path_factory):
-    """Read the table with the settings of `from_lazy` and `from_sql`, 64 rows at a time."""
     if request.param in DATABASES:
         where = database(request.param, request, tmp_path_factory)
         yield partial(from_sql, where, "SELECT * FROM cases")

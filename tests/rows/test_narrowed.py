@@ -42,7 +42,7 @@ def test_which_rows_are_narrowed():
     assert narrowed(narrow, 2.0) is narrow
 
 
-def test_kernel_machines_work_in_float32_on_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_machines_work_in_float32_on_many_rows(monkeypatch):
     from made_tables import rare_mixture
     from rareclass import RankRC
     from rareclass.ranking import machine

@@ -6,8 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +20,12 @@ from rows.test_files_disk import NAMES, data, parts, refused, table
 pytestmark = pytest.mark.sampled(0)
 
 
-def readers() -> list[threading.Thread]:
+def readers():
     return [t for t in threading.enumerate() if t.name == "rareclass-read-ahead"]
 
 
 @pytest.fixture(autouse=True)
-def no_thread_is_left() -> Iterator[None]:
+def no_thread_is_left():
     yield
     assert not readers()
 
@@ -166,7 +164,7 @@ def wait_until(condition):
 
 
 def test_two_items_are_made_ahead_and_no_more():
-    made: list[int] = []
+    made = []
     items, closed = counted(made)
     ahead = read_ahead(items)
     assert not readers()
@@ -197,7 +195,7 @@ def test_the_thread_ends_when_the_loop_is_left():
         next(read_ahead(items))
 
     def in_a_ring():
-        ring: list[object] = [read_ahead(items)]
+        ring = [read_ahead(items)]
         next(ring[0])  # type: ignore[call-overload]
         ring.append(ring)
 
@@ -248,7 +246,7 @@ def test_ctrl_c_ends_the_thread(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_an_interpreter_ends_with_rows_half_read(tmp_path: Path):
+def test_an_interpreter_ends_with_rows_half_read(tmp_path):
     X, y = data()
     parts(tmp_path, X, y)
     code = (

@@ -176,7 +176,6 @@ def test_a_part_has_the_same_rows_wherever_they_live(
 
 
 def sent_by(client, ask, *args):
-    """Bytes that a pass sends to the workers."""
     before = client.sent_bytes
     ask(*args)
     return client.sent_bytes - before

@@ -23,7 +23,6 @@ def threads_of_pools(beside=()):
 
 @pytest.fixture
 def started(monkeypatch):
-    """Names of the threads that were started."""
     names = []
     start = threading.Thread.start
 

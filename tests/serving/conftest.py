@@ -1,9 +1,5 @@
 """A small model that is served in this process."""
 
-from pathlib import Path
-from typing import Any
-
-import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
@@ -16,7 +12,7 @@ from rareclass.serving.service import Settings, service_of
 ROW = {"amount": 74.5, "items": 3, "country": "XX", "member": True}
 
 
-def fit(folder: Path, *words: object, rows: pl.DataFrame | None = None, name: str = "m") -> Path:
+def fit(folder, *words, rows=None, name="m"):
     """A model file of the purchases; a number for each order keeps `order` out of it."""
     rows = purchases() if rows is None else rows
     rows.write_csv(folder / f"{name}.csv")
@@ -28,7 +24,6 @@ def fit(folder: Path, *words: object, rows: pl.DataFrame | None = None, name: st
 
 @pytest.fixture(scope="session")
 def fitted(tmp_path_factory):
-    """The file of a kernel machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
         return fit(tmp_path_factory.mktemp("served"), "--method", "rankrc", "--lam", "0.1")
@@ -36,16 +31,14 @@ def fitted(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def model(fitted):
-    """The model that is served, whose file nobody changes."""
     return LiveModel(fitted)
 
 
 @pytest.fixture
 def serve(model):
-    """Serve it, or another one, within the given limits."""
-    clients: list[TestClient] = []
+    clients = []
 
-    def start(served: LiveModel = model, token: bytes | None = None, **limits: Any) -> TestClient:
+    def start(served=model, token=None, **limits):
         settings = Settings(Limits(**limits), token, look_seconds=0.0)
         client = TestClient(service_of(served, settings, "0"), raise_server_exceptions=True)
         clients.append(client.__enter__())
@@ -58,5 +51,4 @@ def serve(model):
 
 @pytest.fixture
 def client(serve):
-    """The service as it is without options."""
     return serve()

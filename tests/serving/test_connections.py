@@ -22,22 +22,17 @@ HEAD = b"POST /score HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n"
 
 
 class Listening(NamedTuple):
-    """A service behind a real socket, in a thread of this process."""
-
     port: int
 
     def connect(self):
-        """Connect a new client."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=20)
 
     def score(self):
-        """Answer to a row, of another client."""
         request = Request(f"http://127.0.0.1:{self.port}/score", BODY, JSON)
         with urlopen(request, timeout=20) as answer:
             return json.load(answer)
 
     def metric(self, name):
-        """Value of a measure."""
         with urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=20) as answer:
             lines = answer.read().decode().splitlines()
         return next(float(line.split()[-1]) for line in lines if line.startswith(name))
@@ -52,7 +47,6 @@ class Listening(NamedTuple):
 
 @pytest.fixture
 def listen(model):
-    """Start services with the given limits."""
     stack = ExitStack()
 
     def start(idle=75.0, **limits):
@@ -76,7 +70,6 @@ def _listening(model, idle, limits):
 
 
 def answer_of(client):
-    """All that comes until the service closes the connection."""
     parts = list[bytes]()
     try:
         while part := client.recv(1 << 16):

@@ -19,7 +19,6 @@ def watched(fitted, tmp_path):
 
 
 def change(path, threshold):
-    """Save the model with another threshold in its place."""
     save_model(path, load_model(path).with_thresholds(threshold))
 
 

@@ -14,7 +14,6 @@ URL = "http://127.0.0.1:8080"
 
 @pytest.fixture
 def page(tmp_path):
-    """A journal, its first list, and a client of its page."""
     table = read_review_table(purchases().drop("fraud"), "fraud", "order")
     journal = open_journal(tmp_path / "j.jsonl", table, None, "yes", ["no"])
 

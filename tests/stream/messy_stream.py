@@ -2,29 +2,27 @@
 
 import csv
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rareclass.stored import pack
 from rareclass.stream.checkpoint import KINDS, checkpoints_in, claimed, load_newest
 from rareclass.stream.log import CLOCK_COLUMNS, read_log, read_scores
-from rareclass.stream.loop import Event, StreamLoop
+from rareclass.stream.loop import StreamLoop
 from rareclass.stream.options import StreamOptions, parse_parameters
 from rareclass.stream.reading import Interruption
 
 COLUMNS = ["id", "amount", "items", "country", "fraud"]
 
 
-def messy_records(n_rows: int, n_sure: int, seed: int = 0) -> list[list[str]]:
+def messy_records(n_rows, n_sure, seed=0):
     """Return records; about a third get their label later, some never, some are bad.
 
     No text stands in a column of numbers among the first `n_sure`, which tell the kinds.
     """
     generator = np.random.default_rng(seed)
-    late: dict[int, list[list[str]]] = {}
-    records: list[list[str]] = []
+    late = {}
+    records = []
     for row in range(n_rows):
         rare = generator.random() < 0.08
         amount = generator.normal(50 + row / 50 + 25 * rare, 10 + row / 500)
@@ -52,15 +50,13 @@ def messy_records(n_rows: int, n_sure: int, seed: int = 0) -> list[list[str]]:
     return records
 
 
-def write_csv(path: Path, records: list[list[str]]) -> Path:
-    """Write records as they are, bad ones included."""
+def write_csv(path, records):
     with path.open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([COLUMNS, *records])
     return path
 
 
-def outcome(folder: Path) -> dict[str, Any]:
-    """Return all that must not depend on how a stream was run."""
+def outcome(folder):
     loaded = load_newest(folder)
     return {
         "checkpoint": loaded.path.name,
@@ -71,7 +67,7 @@ def outcome(folder: Path) -> dict[str, Any]:
     }
 
 
-def assert_same(found: Any, expected: Any) -> None:
+def assert_same(found, expected):
     """Check that values are the same to the last bit, as a checkpoint holds them."""
     one, other = pack(found, KINDS), pack(expected, KINDS)
     assert json.dumps(one.tree) == json.dumps(other.tree)
@@ -82,9 +78,8 @@ def assert_same(found: Any, expected: Any) -> None:
         assert array.tobytes() == same.tobytes(), name
 
 
-def options_for(source: Path, learner: str = "oam", **more: Any) -> StreamOptions:
-    """Options with small windows; `more` are others."""
-    given: dict[str, Any] = {
+def options_for(source, learner="oam", **more):
+    given = {
         "id_column": "id", "window": 200, "top": 20, "hold": 20, "every": 125, "report_every": 50,
         "parameters": parse_parameters(learner, []),
     }  # fmt: skip
@@ -92,11 +87,11 @@ def options_for(source: Path, learner: str = "oam", **more: Any) -> StreamOption
 
 
 def run(
-    options: StreamOptions,
-    folder: Path,
-    stop_after: int | None = None,
-    leave_after: int | None = None,
-) -> list[Event]:
+    options,
+    folder,
+    stop_after=None,
+    leave_after=None,
+):
     """Run a stream to its end, to a signal after some rows, or for some events: then no more."""
     interruption, events = Interruption(), []
     with claimed(folder):
@@ -113,7 +108,7 @@ def run(
     return events
 
 
-def _spoilt(cells: list[str], kind: int) -> list[str]:
+def _spoilt(cells, kind):
     if kind == 0:
         return cells[:3]
     if kind == 1:
@@ -125,6 +120,5 @@ def _spoilt(cells: list[str], kind: int) -> list[str]:
     return [cells[0], "about 40", *cells[2:]]
 
 
-def newest_rows(folder: Path) -> int:
-    """Rows of the newest checkpoint of a stream."""
+def newest_rows(folder):
     return int(checkpoints_in(folder)[0].stem[-15:])

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.sampled(0)
 
 
 def stream(source, folder):
-    """Run the command line, as a process of its own."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     words = [
         "rareclass", "stream", source, "--target", "fraud", "--id", "id", "--checkpoint", folder,

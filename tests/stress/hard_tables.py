@@ -1,8 +1,5 @@
 """Tables at the limits of numbers and of sense, drawn from a seed."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,34 +9,32 @@ from scipy import sparse
 N_ROWS, N_RARE, N_COLUMNS = 40, 8, 3
 
 
-def _plain(seed: int = 0, n: int = N_ROWS, n_rare: int = N_RARE) -> tuple[np.ndarray, np.ndarray]:
+def _plain(seed=0, n=N_ROWS, n_rare=N_RARE):
     rng = np.random.default_rng(seed)
     y = (np.arange(n) % max(1, n // n_rare) == 0).astype(int)
     y[np.flatnonzero(y)[n_rare:]] = 0
     return rng.normal(size=(n, N_COLUMNS)) + y[:, None], y
 
 
-def _scaled(dtype: type, exponent: int) -> tuple[Any, np.ndarray]:
+def _scaled(dtype, exponent):
     X, y = _plain()
     with np.errstate(all="ignore"):
         return (X * 10.0**exponent).astype(dtype), y
 
 
-def _one_column(dtype: type, exponent: int) -> tuple[Any, np.ndarray]:
+def _one_column(dtype, exponent):
     X, y = _plain()
     with np.errstate(all="ignore"):
         X[:, 1] *= 10.0**exponent
     return X.astype(dtype), y
 
 
-def _far(dtype: type, exponent: int) -> tuple[Any, np.ndarray]:
-    """Far from zero beside how much they differ."""
+def _far(dtype, exponent):
     X, y = _plain()
     return (X + 10.0**exponent).astype(dtype), y
 
 
-def scales() -> Iterator[tuple[str, Callable[[], tuple[Any, np.ndarray]]]]:
-    """Every order of size, of all columns and of one."""
+def scales():
     for dtype, exponents in (
         (np.float64, (-300, -200, -170, -160, -155, -150, -80, 80, 150, 153, 155, 160, 300)),
         (np.float32, (-44, -40, -30, -25, -20, -18, 15, 17, 18, 19, 20, 25, 30, 37)),
@@ -52,25 +47,25 @@ def scales() -> Iterator[tuple[str, Callable[[], tuple[Any, np.ndarray]]]]:
             yield f"far 1e{exponent} {dtype.__name__}", lambda d=dtype, e=exponent: _far(d, e)
 
 
-def _with(change: Callable[[np.ndarray, np.ndarray], Any]) -> Callable[[], tuple[Any, np.ndarray]]:
-    def made() -> tuple[Any, np.ndarray]:
+def _with(change):
+    def made():
         X, y = _plain()
         return change(X, y), y
 
     return made
 
 
-def _counted(n: int, n_rare: int) -> tuple[np.ndarray, np.ndarray]:
+def _counted(n, n_rare):
     X, _ = _plain(n=n)
     return X, (np.arange(n) < n_rare).astype(int)
 
 
-def _one_value_rare(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _one_value_rare(X, y):
     X[y == 1] = X[0]
     return X
 
 
-def _wide(n_columns: int) -> tuple[Any, np.ndarray]:
+def _wide(n_columns):
     rng = np.random.default_rng(0)
     _, y = _plain()
     cells = rng.integers(0, n_columns, (N_ROWS, 4)).ravel()
@@ -78,11 +73,11 @@ def _wide(n_columns: int) -> tuple[Any, np.ndarray]:
     return sparse.csr_matrix((rng.normal(size=4 * N_ROWS), places), (N_ROWS, n_columns)), y
 
 
-def _as(dtype: type) -> Callable[[np.ndarray, np.ndarray], Any]:
+def _as(dtype):
     return lambda X, y: (10 * np.abs(X)).astype(dtype)
 
 
-SHAPES: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
+SHAPES = {
     "all equal": _with(lambda X, y: np.ones_like(X)),
     "all zero": _with(lambda X, y: np.zeros_like(X)),
     "constant column": _with(lambda X, y: np.column_stack([X, np.full(len(X), 7.0)])),
@@ -135,11 +130,10 @@ SHAPES: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
 }  # fmt: skip
 
 
-def _frozen(X: np.ndarray) -> np.ndarray:
+def _frozen(X):
     X.setflags(write=False)
     return X
 
 
-def hard_tables() -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
-    """All of them by name, made when called."""
+def hard_tables():
     return {**dict(scales()), **SHAPES}

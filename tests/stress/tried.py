@@ -2,7 +2,6 @@
 
 import traceback
 import warnings
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -22,7 +21,7 @@ class FaultError(AssertionError):
     """What came of it that should not."""
 
 
-def tried(estimator: Any, X: Any, y: np.ndarray) -> str:
+def tried(estimator, X, y):
     """What came of fitting and scoring; raises `FaultError` where that was neither of the two."""
     model = clone(estimator)
     with warnings.catch_warnings(record=True) as caught:
@@ -41,11 +40,11 @@ def tried(estimator: Any, X: Any, y: np.ndarray) -> str:
     return "finite"
 
 
-def _a_few(X: Any) -> Any:
+def _a_few(X):
     return X[:2] if not isinstance(X, list) and hasattr(X, "__getitem__") else X
 
 
-def _check_scores(model: Any, X: Any) -> None:
+def _check_scores(model, X):
     try:
         score = next(
             getattr(model, name) for name in ("score_samples", "decision_function", "predict_proba")
@@ -61,7 +60,7 @@ def _check_scores(model: Any, X: Any) -> None:
         raise FaultError("as many predictions as scores")
 
 
-def _named(error: Exception) -> str:
+def _named(error):
     """An error of ours, or of scikit-learn's validation, with a sentence."""
     frames = traceback.extract_tb(error.__traceback__)
     where = frames[-1].filename
@@ -70,7 +69,7 @@ def _named(error: Exception) -> str:
     return "named"
 
 
-def _check_status(model: Any, caught: list) -> None:
+def _check_status(model, caught):
     status = getattr(model, "status_", None)
     if not isinstance(status, str):
         return

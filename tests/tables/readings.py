@@ -3,14 +3,11 @@
 import json
 from typing import Any
 
-from rareclass.tables.batch import Batch
-from rareclass.tables.sources import FileSource, FolderSource, Source
-
 # What a stream came to: (file, line, cells) of good rows, (file, line, reason, text) of bad ones.
 Records = tuple[list[tuple[str, int, tuple[Any, ...]]], list[tuple[str, int, str, str]]]
 
 
-def records_of(batches: list[Batch]) -> Records:
+def records_of(batches):
     good, bad = [], []
     for batch in batches:
         rows = zip(batch.lines.tolist(), batch.frame.rows(), strict=True)
@@ -21,13 +18,13 @@ def records_of(batches: list[Batch]) -> Records:
     return good, bad  # type: ignore[return-value]
 
 
-def read_all(source: FileSource | FolderSource | Source, size: int = 10_000) -> list[Batch]:
+def read_all(source, size=10_000):
     batches = list(iter(lambda: source.read(size), None))
     source.close()
     return batches
 
 
-def now(source: Source, max_records: int = 100) -> Batch:
+def now(source, max_records=100):
     batch = source.read(max_records)
     assert batch is not None
     return batch

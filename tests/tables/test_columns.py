@@ -24,7 +24,6 @@ GENERATOR = np.random.default_rng(0)
 
 
 def understood(folder, cells, name="x", suffix=".csv"):
-    """Return what a column is taken for in a file with a plain number and a target beside it."""
     table = pl.DataFrame({name: cells}, strict=False).with_columns(
         beside=pl.Series(GENERATOR.normal(size=N)), y=pl.int_range(N) % 10 == 0
     )

@@ -35,7 +35,6 @@ KINDS = ("postgresql", "sqlite", "duckdb")
 
 @pytest.fixture(scope="module", params=KINDS)
 def address(request, tmp_path_factory):
-    """Each database with the rows in the table "the rows", which no test changes."""
     if request.param == "postgresql":
         server = request.getfixturevalue("postgresql")
         server.put("the rows", ROWS)
@@ -299,7 +298,6 @@ def test_a_password_that_would_be_taken_apart_is_not_repeated(password):
 
 
 def _no_password_in(error):
-    """Neither in the message, nor in what led to it."""
     while error is not None:
         assert PASSWORD not in str(error)
         error = error.__cause__ or error.__context__

@@ -72,7 +72,6 @@ csv_records = st.one_of(
 
 
 def csv_text(records, end, mark, ends):
-    """Return a file, and what is in it by what it was made from."""
     # Letters that only UTF-8 has: bytes that are not are faults, and no other encoding.
     text, line = f"a,b,c€€€€€€€€€€€€{end}", 2
     good, bad = [], []
@@ -244,8 +243,6 @@ def test_folder_is_the_same_in_any_way_of_reading(tmp_path_factory, how, n_rows,
 
 
 class Nothing:
-    """A folder without a table."""
-
     columns = None
 
     def read(self, max_records):

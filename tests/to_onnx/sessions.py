@@ -5,7 +5,6 @@ import onnxruntime
 
 
 def answers(model, rows):
-    """The outputs by name: of a matrix, or of a polars or pandas table by columns."""
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )

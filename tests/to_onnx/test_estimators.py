@@ -65,7 +65,6 @@ SEARCHES = {
 
 @st.composite
 def tables(draw):
-    """Training rows with ties and columns of different sizes, and rows near and far."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_features = draw(st.integers(1, 4))
     X = random.normal(size=(60, n_features)) * 10.0 ** draw(st.integers(-3, 3))
@@ -180,7 +179,6 @@ def test_a_missing_package_is_named(monkeypatch):
 
 
 def value_of(formula, X):
-    """Return the value of a formula of tensors at a matrix."""
     graph = Graph()
     inputs = TableInputs(graph, Tensor(graph, "X"))
     outputs = ModelOutputs(formula(Tensor(graph, "X")), None, None)

@@ -37,7 +37,6 @@ def made(n_rows=300, seed=0):
 
 
 def odd(table):
-    """Rows as of training, and others: unseen words, far numbers, empty cells."""
     unseen = table.head(20).assign(often="new", seldom="other", amount=1e9, code=3.5)
     empty = table.head(10).assign(amount=np.nan, code=np.nan, often=None, seldom=None, two=None)
     return pd.concat([table, unseen, empty], ignore_index=True)

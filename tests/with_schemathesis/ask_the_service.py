@@ -21,8 +21,7 @@ from serving.service_process import ServiceProcess  # noqa: E402
 MODELS = {"rankrc": ("--method", "rankrc", "--lam", "0.1"), "default": ("--time-budget", "5")}
 
 
-def ask(schemathesis: str, model: Path, seconds: float, seed: int) -> bool:
-    """Ask one model for so many seconds; return whether nothing was wrong."""
+def ask(schemathesis, model, seconds, seed):
     with ServiceProcess(model) as service:
         words = [schemathesis, "--config-file", str(HERE / "schemathesis.toml"), "run"]
         hooks = os.environ | {"SCHEMATHESIS_HOOKS": str(HERE / "accepted.py")}
@@ -39,8 +38,7 @@ def ask(schemathesis: str, model: Path, seconds: float, seed: int) -> bool:
     return status == 0 and not failed and log[-1]["event"] == "stopped"
 
 
-def main() -> None:
-    """Read the command line and ask each model for its share of the time."""
+def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--schemathesis", required=True, help="its command")
     parser.add_argument("--minutes", type=float, default=10.0)
