@@ -8,15 +8,7 @@ from rareclass.errors import InputError
 
 
 @contextmanager
-def refused(
-    kind,
-    *,
-    column=None,
-    row=None,
-    value=None,
-    says=None,
-    remedy=True,
-):
+def refused(kind, *, column=None, row=None, value=None, says=None, remedy=True):
     """Expect an `InputError` of this kind; what is not None must hold of it as well.
 
     `says` is a part of the message that carries a fact, such as a name or a number, not wording.

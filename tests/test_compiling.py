@@ -81,7 +81,6 @@ def test_code_is_read_by_the_next_process_until_a_file_beside_it_changes(package
     changed = package(number=2)
     assert changed.whole(1) == 30
     assert hits(changed.whole) == 0
-    # Nothing of the older sources stays.
     assert len(kept(changed)) == len({path.name.split(".")[1] for path in kept(changed)})
 
 

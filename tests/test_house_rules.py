@@ -64,7 +64,7 @@ MOST_CODE = {
     "stream": 2060,
     "tables": 3993,
 }
-MOST_LINES = {"src/rareclass": 75_824, "tests": 53_955, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_824, "tests": 53_818, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

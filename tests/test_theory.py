@@ -87,9 +87,6 @@ def largest_difference(one, other):
     return np.abs(one[0] - other[0]).max() - one[1] - other[1]
 
 
-# --- The bounds are never violated ---
-
-
 def gaussian(X, Z):
     return np.exp(-((X[:, None] - Z[None]) ** 2).sum(-1) / 2)
 
@@ -194,9 +191,6 @@ def test_another_kernel_matrix_stays_within_theorem_7(case, size, seed):
     assert difference <= bound + 1e-4 * kappa / min(lam, 1.0)
 
 
-# --- They are no larger than they have to be, and the formulas are the paper's ---
-
-
 @pytest.mark.parametrize("lam", [5.0, 9.0])
 def test_two_opposite_rows_attain_the_bound_of_residuals(lam):
     K, y = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([1.0, 0.0])
@@ -262,9 +256,6 @@ def test_the_formulas():
 def test_what_is_outside_its_range_is_named_with_a_remedy(call, words):
     with pytest.raises(ValueError, match=words):
         call()
-
-
-# --- RankRC.stability_bound ---
 
 
 @draws(60)

@@ -8,7 +8,6 @@ from benchmarks import run
 from benchmarks.cells import Cell, Group, run_cell
 from benchmarks.ledger import Ledger
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 

@@ -17,7 +17,6 @@ from benchmarks.tabular import measure as tabular
 from rareclass import metrics
 from rareclass.metrics import roc_auc
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 

@@ -20,7 +20,6 @@ from benchmarks.paper_tables import (
 from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
 from benchmarks.paper_tables.transductive_svm import CORNER, Problem, fit
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 UNEVEN = np.array([0.0, 0.02, -0.01, 0.01, -0.02])
 

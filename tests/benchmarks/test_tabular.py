@@ -9,7 +9,6 @@ from benchmarks.tabular import estimates, figures, headline, sets
 from draws import draws
 from rareclass.metrics import interval
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 

@@ -20,7 +20,6 @@ from rareclass.errors import ErrorKind
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.model.model_file import load_model
 
-# One member of each kind of function.
 _NAMES = "kernel-on-quantiles,Extra trees,logistic regression"
 KINDS = ("--members", _NAMES, "--folds", "2")
 
@@ -303,7 +302,6 @@ def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path):
     np.testing.assert_allclose(
         again, content.estimator.score_samples(content.encoder.transform(typed(content, table)))
     )
-    # Times of another zone are the same moments.
     moved = table.with_columns(pl.col("at").dt.convert_time_zone("UTC"))
     np.testing.assert_allclose(package.load(model).score_samples(moved), again, rtol=1e-12)
 

@@ -270,8 +270,6 @@ def test_options_that_need_every_row_are_refused(month, words, kind):
     refusal(invoke(*given), kind)
 
 
-# -- bad input ------------------------------------------------------------------------------------
-
 CHANCES = (0.0, 1.5, -1.0)
 
 

@@ -111,7 +111,6 @@ def without(column, row):
     return pl.when(pl.int_range(pl.len()) == row).then(None).otherwise(pl.col(column)).alias(column)
 
 
-# Of each file, one fault.
 SPOILT = {
     "rows": ("b", lambda b: b.head(100)),
     "twice": ("b", lambda b: b.with_columns(pl.col("order").replace("o-3", "o-7"))),

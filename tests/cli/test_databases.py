@@ -10,7 +10,6 @@ from database_servers import PASSWORD, duckdb_file, sqlite_file
 from faults import refusal
 from rareclass.errors import ErrorKind
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 QUICK = ("--members", "logistic regression", "--folds", "2")

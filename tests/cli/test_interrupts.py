@@ -9,7 +9,6 @@ import pytest
 
 from made_tables import purchases
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 

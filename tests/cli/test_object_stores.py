@@ -8,7 +8,6 @@ from command_line import complaint, invoke, run
 from object_store import SECRET
 from rareclass import load
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 QUICK = ("-t", "fraud", "--members", "logistic regression", "--folds", "2")

@@ -200,7 +200,6 @@ def test_a_stream(tmp_path):
     assert "only their number is known" in text_of(out.read_text())
     refused = complaint("report", folder, "-o", out, "--overwrite", "--rows", 3)
     assert "The report of a stream takes no --rows" in refused
-    # With rows it is a model like any other.
     run("report", folder, path, "-o", out, "--overwrite")
     assert "Finding fraud = yes" in text_of(out.read_text())
 

@@ -106,9 +106,6 @@ def test_comparisons_that_are_refused(change, kind, says):
         compare_scores(**given)
 
 
-# -- p-values corrected for the choice of the best: never below those of the closed test --
-
-
 def partitions(items):
     if not items:
         yield []

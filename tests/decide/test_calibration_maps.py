@@ -256,9 +256,6 @@ def test_joining_majority_levels_changes_next_to_nothing():
         assert np.sqrt(np.mean(difference**2)) < 0.003
 
 
-# -- prevalence --------------------------------------------------------------------------------
-
-
 def test_the_prevalence_is_that_of_rows_reweighted_by_class():
     """Of isotonic regression exactly: pooling does not depend on the class weights."""
     y, scores = rows_of(7, n_rare=50, n_majority=500)

@@ -299,7 +299,6 @@ def test_weights_that_are_no_copies_have_an_approximate_guarantee():
     assert finding.kind == FindingKind.APPROXIMATE
     rare = weight[y]
     assert finding.values["rare"] == pytest.approx(rare.sum() ** 2 / (rare**2).sum())
-    # The unit of weights changes nothing.
     again = Rule.min_recall(0.8).choose(y, scores, 7.3 * weight)
     assert again.threshold == chosen.threshold
 
@@ -315,8 +314,6 @@ def test_the_band_holds_for_all_thresholds_and_reaches_the_share():
     assert chosen.precision.low <= truth <= chosen.precision.high
     assert chosen.prevalence == 0.02
 
-
-# -- how often it holds ----------------------------------------------------------------------
 
 N_RARE, N_MAJORITY, APART = 30, 600, 2.5
 
@@ -416,9 +413,6 @@ def test_the_precision_band_is_right_at_once():
     assert wrong <= 10
 
 
-# -- a band ----------------------------------------------------------------------------------
-
-
 def test_a_band_blocks_reviews_and_lets_pass():
     random = np.random.default_rng(0)
     y = np.arange(2000) < 200
@@ -435,8 +429,6 @@ def test_a_band_blocks_reviews_and_lets_pass():
     assert turned.findings[0].kind == FindingKind.NOTHING_TO_REVIEW
     assert set(turned.decide(scores)) == {"block", "pass"}
 
-
-# -- what is refused -------------------------------------------------------------------------
 
 Y, SCORES = [0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8]
 

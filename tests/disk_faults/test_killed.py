@@ -14,7 +14,6 @@ from disk_faults.scenes import SCENES, SCRATCH, remembered
 from disk_faults.stage import scratch_in, stage_of
 from draws import thorough
 
-# Kills of one case, and cases of one command.
 _KILLS, _CASES = 25, 8
 
 

@@ -6,7 +6,6 @@ from docs.site_pages.what_is_read import PAGE, page_with, tables, text_rows, typ
 from rareclass.tables.cells import EMPTY_MARKS
 from rareclass.tables.dates import DAY_FORMATS, way_in_words
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 

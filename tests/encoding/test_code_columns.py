@@ -75,10 +75,8 @@ def test_what_could_be_codes():
     assert not could_be_codes(CODE + 0.5, ONES)
     assert not could_be_codes(np.arange(N) * 1.0, ONES)
     assert not could_be_codes(CODE % 19 * 1.0, ONES)
-    # Rows without weight do not count.
     assert not could_be_codes(np.where(np.arange(N) < 9, CODE + 0.5, 1.0), np.arange(N) >= 9)
     assert not could_be_codes(np.full(N, np.nan), ONES)
-    # A weight is so many rows.
     few = np.arange(20) * 1.0
     for weight in (2.0, 3.0):
         assert could_be_codes(few, np.full(20, weight)) == (weight == 3.0)
@@ -95,7 +93,6 @@ def test_levels_of_values_known_missing_and_unseen():
     assert levels.tolist() == [0, 1, 12, 13, 13, 13]
     assert (known.n_known, known.n_levels) == (12, 14)
     assert [known.name(level) for level in (0, 12, 13)] == ["2", "missing", "unseen"]
-    # Rows without weight are no rows of training.
     absent = KnownCodes().fit(codes, np.where(codes == 5.0, 0.0, 1.0))
     assert absent.levels(np.array([2.0, 5.0, np.nan])).tolist() == [0, 12, 11]
     nothing = KnownCodes().fit(np.array([np.nan]), np.ones(1))

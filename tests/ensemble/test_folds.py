@@ -148,7 +148,6 @@ def test_a_splitter_s_folds_are_taken_with_their_groups():
     assert all(len(np.unique(number[groups == group])) == 1 for group in range(8))
     given = list(LeaveOneGroupOut().split(np.empty(N), groups=np.arange(N) % 3))
     np.testing.assert_array_equal(fold_numbers(given, labels, N, 0), np.arange(N) % 3)
-    # Rows that no fold tests are learned from.
     number = fold_numbers(given[:2], labels, N, 0)
     assert (number[np.arange(N) % 3 == 2] == ALWAYS_LEARNED).all()
     assert fold_numbers(KFold(2, shuffle=True, random_state=0), labels, N, 0).max() == 1

@@ -56,9 +56,6 @@ def learned(model):
     return list(dict.fromkeys(sorted(model.leaderboard_["member"])))
 
 
-# -- from the shape --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("n_rows", "added"),
     [
@@ -197,9 +194,6 @@ def test_who_learns_from_few_majority_rows_scores_all_that_members_are_judged_on
     assert model.leaderboard_["roc_auc"].min() > 0.7
 
 
-# -- the limit -------------------------------------------------------------------------------------
-
-
 def test_a_member_that_is_not_likely_to_end_is_not_begun(clock):
     never = Slow("never", clock, interrupted_in=0, units=1e10)
     with pytest.warns(UserWarning, match="cut the plan to 1 member and 120 rows") as told:
@@ -279,9 +273,6 @@ def test_the_speed_of_the_machine_is_measured_once_and_stored(monkeypatch, tmp_p
     machine_speed.cache_clear()
     assert machine_speed() > 0.0
     machine_speed.cache_clear()
-
-
-# -- Ctrl-C ----------------------------------------------------------------------------------------
 
 
 def test_an_interrupted_fit_ends_with_what_is_there(clock):

@@ -197,7 +197,6 @@ def test_hard_tables():
     assert model.n_features_in_ == 7
     assert (model.feature_importances_[4:] == 0.0).all()
     np.testing.assert_array_equal(model.score_samples(X), quick(members).fit(X, Y).score_samples(X))
-    # All cells missing at scoring.
     scores = model.score_samples(X.assign(amount=np.nan, age=np.nan, kind=None, day=pd.NaT))
     assert np.isfinite(scores).all()
 

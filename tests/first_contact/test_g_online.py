@@ -29,9 +29,6 @@ for each in (X, Y, WEIGHT):
 ANSWERS = ("predict", "decision_function", "score_samples", "predict_proba", "transform")
 
 
-# -- River ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", [ONLINE["mixture"], SMALL], ids=["default", "small"])
 def test_a_mixture_scores_as_its_own_class_does(model):
@@ -48,9 +45,6 @@ def test_a_mixture_scores_as_its_own_class_does(model):
     assert [river.predict_one(x) for x in rows] == plain.predict(X).tolist()
     with pytest.raises(AttributeError, match="no coef_"):
         _ = river.weights
-
-
-# -- arrays that cannot be written to ------------------------------------------------------------
 
 
 def memory_mapped(model, folder):
@@ -112,8 +106,6 @@ def test_a_learner_that_a_worker_maps_into_memory():
     for scores in both:
         np.testing.assert_array_equal(scores, expected)
 
-
-# -- labels before their rows --------------------------------------------------------------------
 
 HEAD = ["id", "amount", "fraud"]
 Record = tuple[str, str, str]

@@ -115,8 +115,6 @@ def test_what_is_to_be_installed_is_said(use, without):
     assert install in caught.value.remedy
 
 
-# -- printed defaults ----------------------------------------------------------------------------
-
 SHOWN = {
     ("fit", "effort"): lambda: RareClassifier().effort,
     ("fit", "time_budget"): lambda: str(RareClassifier().time_budget).lower(),

@@ -43,9 +43,6 @@ def folder(tmp_path_factory):
     return path
 
 
-# -- the base rate -----------------------------------------------------------------------------
-
-
 @pytest.mark.sampled(0)
 def test_every_way_to_a_probability_has_the_stated_base_rate(folder):
     new = folder / "new.csv"
@@ -163,9 +160,6 @@ def test_losses_are_of_the_probabilities_given():
     assert (found.mean, found.share, found.prevalence) == (0.5, 0.5, 0.5)
 
 
-# -- an ensemble below its members ---------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("ap", "noted"), [(0.178, True), (0.190, False)])
 def test_a_combination_below_a_member_is_explained(ap, noted):
     console = Console(record=True, width=200)
@@ -173,9 +167,6 @@ def test_a_combination_below_a_member_is_explained(ap, noted):
     measures = {"AUC": Interval(0.85, 0.8, 0.9), "average precision": Interval(ap, 0.1, 0.3)}
     print_leaderboard(console, [row], [], RankingEstimate(measures, 100, 5))
     assert ("Note: a member above can seem better" in console.export_text()) is noted
-
-
-# -- the default threshold -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.3])

@@ -150,9 +150,6 @@ def test_guarantees_hold_as_often_as_they_say(share, n):
     assert (best / samples <= 0.1 + slack).all()
 
 
-# -- alerts a day ------------------------------------------------------------------------------
-
-
 def rows_of(days, per_day, random):
     start = np.asarray(days, "M8[D]").astype("M8[us]")
     within = (random.random((len(start), per_day)) * 86_399e6).astype("m8[us]")

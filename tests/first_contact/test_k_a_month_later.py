@@ -53,8 +53,6 @@ def month(tmp_path_factory):
     return fit_in(folder, payments(N, 0), payments(N, 1), *words)
 
 
-# -- drift -----------------------------------------------------------------------------------------
-
 Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 
@@ -179,9 +177,6 @@ def test_monitor_refuses_what_it_cannot_read(month, tmp_path):
     assert (numbers["n_rows"], numbers["score_drift"]["verdict"]) == (N, "steady")
 
 
-# -- alerts for people -----------------------------------------------------------------------------
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("way", [("--top", 7), ("--threshold", 2.0, "--explain", 1)])
@@ -260,9 +255,6 @@ def test_nearest_cases_have_the_names_that_fit_was_given(method, month, tmp_path
     assert len(cases) == 3
     assert set(cases) <= rare
     assert invoke(*words, "--overwrite", "--id", "idd").exit_code == BAD_INPUT
-
-
-# -- commands to copy, times, and names that were meant --------------------------------------------
 
 
 def test_the_next_command_can_be_typed(month, tmp_path):

@@ -147,9 +147,6 @@ def test_copies_are_weights(tmp_path):
     np.testing.assert_allclose(weighed.coef_, copied.coef_, rtol=1e-4)
 
 
-# -- how long RankRC takes ---------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("method", "name"), [(RankRCMethod(), "RankRC"), (OrdinalMethod(), "OrdinalRankRC")]
 )

@@ -217,7 +217,6 @@ def test_large_tables_stay_on_disk_by_themselves(tmp_path):
         tmp_path / "t.parquet", compression="uncompressed"
     )
     file = open_table(tmp_path / "t.parquet")
-    # 32 MB once decoded.
     assert not plan_memory(file, 4 << 30).on_disk
     assert not plan_memory(file, 1 << 29).on_disk
     small = tmp_path / "s.parquet"

@@ -63,7 +63,6 @@ def with_header(content, **changed):
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + file.read()
 
 
-# Of the arrays of an archive.
 def _in_an_array(change):
     def changed(members, rng):
         names = arrays_in(members)
@@ -140,7 +139,6 @@ def _header_is_damaged(content, rng):
     return bytes(out)
 
 
-# Of members.
 def members_swapped(members, rng):
     names = arrays_in(members) if rng.random() < 0.9 else list(members)
     if len(names) > 1:
@@ -172,7 +170,6 @@ def bomb(members, rng):
         members[rng.choice(names)] = npy(np.zeros(size // 8))
 
 
-# Of the JSON that says what the parts are.
 def _nodes(value, found):
     if isinstance(value, dict | list):
         found.append(value)

@@ -235,7 +235,6 @@ def test_verdicts_of_a_journal_count_before_labels_of_the_table(tmp_path):
     assert labels.code[:5].tolist() == [0, 0, 2, 0, -1]
     assert labels.rare == ("yes", "maybe")
     assert rows.with_labels(journal)["case"][:5].to_list() == ["no", "no", "maybe", "no", None]
-    # A rare label that no row has any more has no ball.
     every = [Verdict(str(k + 1), "no", corrects=True) for k in range(0, 60, 5)]
     journal.add(every, rows.keys)
     labels = HuntTable.of(rows, roles, journal).labels

@@ -76,9 +76,6 @@ def adaptive(y, score, random, n_rounds=4, n_top=12, n_random=40):
     return CheckedSample.of(answered(y, after), after, rounds)
 
 
-# -- exact ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_a_table_checked_in_full_has_the_ordinary_measures(method):
     y, score, probability = table(400, 0.1, 1.5, 0)
@@ -217,9 +214,6 @@ def test_weights_at_a_threshold_give_its_stratified_estimates(seed, checks_all_a
         assert weight.sum() == pytest.approx(300)
     assert found.precision.value == pytest.approx(weight[above] @ rare[above] / above.sum())
     assert found.n_rare.value == pytest.approx(weight @ rare)
-
-
-# -- simulated reviews ----------------------------------------------------------------------------
 
 
 def reviews(kind, y, score, n, seed):

@@ -93,7 +93,6 @@ def test_what_is_given_as_a_parameter_loads():
 def test_models_of_others_inside_ours_load():
     X, y = rows()
     trees = HistGradientBoostingClassifier(max_iter=2)
-    # What a skops of before did not trust of the trees alone.
     others = skops.io.get_untrusted_types(data=skops.io.dumps(clone(trees).fit(X, y)))
     inner = CalibratedRanker(trees, cv=2).fit(X, y)
     np.testing.assert_array_equal(loaded(inner, others).predict_proba(X), inner.predict_proba(X))

@@ -16,7 +16,6 @@ from rareclass.hyperball.description import BallPicture
 from rareclass.report import draw_ball
 from rareclass.report.ball_display import MOST_DRAWN
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 RARE, MAJORITY = "labelled rare", "labelled majority"

@@ -157,7 +157,6 @@ def test_the_rows_kept_are_the_highest_and_the_rare_ones(monkeypatch, most_rare)
     labelled = np.flatnonzero(labels != "")
     y = labels[labelled] == "yes"
     kept, places = keeper.kept(y, scores[labelled], labelled)
-    # Each row stands where it says.
     np.testing.assert_array_equal(kept["place"].to_numpy(), labelled[places])
     top = np.argsort(-scores[labelled], kind="stable")[:7]
     assert set(top) <= set(places)

@@ -50,7 +50,6 @@ def test_every_number_of_alerts_up_to_two_hundred_has_its_threshold():
     recalls = table.recall.value
     assert np.diff(recalls).max() < 0.02
     assert len(table.thresholds) < 900
-    # Typed as they stand, few digits.
     assert np.median([len(repr(float(each))) for each in table.thresholds]) <= 8
 
 

@@ -189,9 +189,6 @@ def test_two_that_append_see_what_the_other_wrote(journal):
     assert {*ReviewJournal(journal.path).verdicts} == {*KEYS[:3]}
 
 
-# -- crashes -----------------------------------------------------------------------------------
-
-
 def full_journal(folder):
     journal = ReviewJournal.create(folder / "review.jsonl", HEADER)
     lists(journal, *((k, "score", 1.0) for k in range(8)))

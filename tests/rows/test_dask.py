@@ -22,7 +22,6 @@ from rareclass import (
 from rareclass.errors import InputError
 from rareclass.rows import from_dask
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 dask = pytest.importorskip("dask", reason='pip install "rareclass[dask]"')
@@ -43,7 +42,6 @@ def no_file(number):
 
 
 def test_without_a_cluster_the_remedy_is_told():
-    # The first of this file: those below share a cluster.
     with pytest.raises(InputError, match=r"dask\.distributed\.Client\(\)"):
         from_dask(da.zeros((4, 1)), client=None)
 

@@ -13,7 +13,6 @@ from rareclass import RankRCCV
 from rareclass.errors import InputError
 from rareclass.rows import from_dask
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 dask = pytest.importorskip("dask", reason='pip install "rareclass[dask]"')

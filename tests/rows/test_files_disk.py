@@ -22,7 +22,6 @@ from rareclass.errors import InputError
 from rareclass.rows import from_arrays, from_csv, from_parquet
 from rareclass.rows.scratch_rows import ScratchRows
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 NAMES = tuple("abcde")

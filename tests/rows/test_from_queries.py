@@ -20,7 +20,6 @@ from rareclass import RankRC
 from rareclass.errors import ErrorKind, InputError
 from rareclass.rows import from_lazy, from_sql, readers
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 RNG = np.random.default_rng(3)

@@ -16,7 +16,6 @@ from rareclass.rows import as_source, from_parquet, parquet_batches
 from rareclass.rows.memory import read_ahead
 from rows.test_files_disk import NAMES, data, parts, refused, table
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 

@@ -33,12 +33,7 @@ class ServiceProcess:
     def __enter__(self):
         return self
 
-    def __exit__(
-        self,
-        kind,
-        error,
-        trace,
-    ):
+    def __exit__(self, kind, error, trace):
         self.process.kill()
         self.process.communicate()
         self._log.close()

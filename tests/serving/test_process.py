@@ -22,7 +22,6 @@ from rareclass.model.model_file import load_model, save_model
 from serving.conftest import ROW, fit
 from serving.service_process import ServiceProcess
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 

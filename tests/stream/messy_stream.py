@@ -86,12 +86,7 @@ def options_for(source, learner="oam", **more):
     return StreamOptions(str(source), "fraud", learner=learner, **(given | more))
 
 
-def run(
-    options,
-    folder,
-    stop_after=None,
-    leave_after=None,
-):
+def run(options, folder, stop_after=None, leave_after=None):
     """Run a stream to its end, to a signal after some rows, or for some events: then no more."""
     interruption, events = Interruption(), []
     with claimed(folder):

@@ -11,7 +11,6 @@ import pytest
 from rareclass.stream.checkpoint import checkpoints_in
 from stream.messy_stream import assert_same, messy_records, outcome, write_csv
 
-# Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 

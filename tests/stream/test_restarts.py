@@ -88,7 +88,6 @@ def test_reports_before_the_last_checkpoint_stay_in_the_log(source, tmp_path, n_
 def test_at_its_end_nothing_is_done(source, tmp_path):
     options = options_for(source)
     run(options, tmp_path)
-    # The lock names the process that has the folder.
     files = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != LOCK]
     before = [path.stat().st_mtime_ns for path in files]
     assert [event.kind for event in run(options, tmp_path)] == ["went on"]

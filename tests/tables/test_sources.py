@@ -114,14 +114,12 @@ def test_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, records, end, m
     assert [row[1] for row in rejected] == [line for line, _ in bad]
     for row, (_, kind) in zip(rejected, bad, strict=True):
         assert words[kind] in row[2]
-    # The same rows are a table, up to the first bad one.
     table = open_table(path, ",").batches(batch_rows=sizes[0])
     if bad:
         with pytest.raises(InputError, match=rf"line {bad[0][0]} \(row \d+\): "):
             list(table)
     else:
         assert [row for batch in table for row in batch.rows()] == [row[2] for row in good]
-    # Every batch but the last is full.
     whole = [batch.n_read for batch in read_all(open_file(path, "t.csv", None, reading), 3)]
     assert all(n == 3 for n in whole[:-1])
 

@@ -175,9 +175,6 @@ def test_a_missing_package_is_named(monkeypatch):
     )
 
 
-# -- parts of a graph beside what they stand for -----------------------------------------------
-
-
 def value_of(formula, X):
     graph = Graph()
     inputs = TableInputs(graph, Tensor(graph, "X"))
