@@ -29,8 +29,9 @@ RIDDLES = re.compile(
 # change that needs more room takes it from another one, in the same commit, with its reason here.
 MOST_CODE = {
     "cli": 3381,
-    "compare": 1384,
-    "decide": 2054,
+    # 6 from metrics: rankings in the same order are said to be so, likewise in report
+    "compare": 1390,
+    "decide": 2032,
     # 27 from serving: encoders tell what is unlike training, and examples of it
     # 2 from tables: truth values are no ranges of a ball
     "encoding": 2843,
@@ -47,12 +48,12 @@ MOST_CODE = {
     # 6 from online: the labels of a call of partial_fit are settled here, for three rooms
     # 91 from encoding: which label is rare and which spellings are one, for everybody
     "labels": 865,
-    "metrics": 1914,
+    "metrics": 1906,
     "model": 3847,
     "moments": 1591,
-    "online": 2427,
+    "online": 2423,
     "ranking": 3874,
-    "report": 3423,
+    "report": 3425,
     "review": 1102,
     # 2 from online: the columns of a table are called as in the table
     # 4 from tables: text becomes numbers where rows are decoded
@@ -64,7 +65,7 @@ MOST_CODE = {
     "stream": 2060,
     "tables": 3993,
 }
-MOST_LINES = {"src/rareclass": 75_824, "tests": 53_818, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_780, "tests": 53_803, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -13,10 +13,21 @@ from draws import draws
 from oracles.metrics import roc_auc_by_pairs, samples
 from rareclass import metrics
 from rareclass.metrics import rare_cells
-from rareclass.metrics.rare_cells import collapse_by_searching, collapse_by_sorting
+from rareclass.metrics.rare_cells import collapse
 from rareclass.metrics.scored_classes import split_scores
 
-WAYS = [collapse_by_searching, collapse_by_sorting]
+
+def by_compiled_search(split):
+    with patch.object(rare_cells, "_SEARCH_FROM", 0):
+        return collapse(split)
+
+
+def by_plain_search(split):
+    with patch.object(rare_cells, "_SEARCH_FROM", 10**9):
+        return collapse(split)
+
+
+WAYS = [by_compiled_search, by_plain_search]
 
 
 def cells_by_definition(y, scores, weight):
@@ -71,8 +82,7 @@ def test_all_ways_give_the_same_cells(sample):
     y, s, w = sample
     for weight in (None, w):
         split = split_scores(y, s, weight)
-        searched, by_sorting = (way(split) for way in WAYS)
-        assert_cells_equal(searched, by_sorting, rel=0)
+        assert_cells_equal(*(way(split) for way in WAYS), rel=0)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -113,7 +123,7 @@ def test_one_row_more_crosses_the_switch(seed, rare_share, ties):
     assert metrics.roc_auc(y, s) == pytest.approx(roc_auc_score(y, s), rel=1e-12)
     # Counts and whole weights are exact either way; a row of weight 0 does not cross.
     split = split_scores(y, s)
-    assert_cells_equal(collapse_by_searching(split), collapse_by_sorting(split), rel=0)
+    assert_cells_equal(*(way(split) for way in WAYS), rel=0)
     copies = metrics.roc_auc(np.repeat(y, w), np.repeat(s, w))
     assert metrics.roc_auc(y, s, w) == pytest.approx(copies, rel=1e-12)
     short = metrics.roc_auc(y[1:], s[1:], w[1:])

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from draws import draws, thorough
 from oracles.cbr import PlainCBR
-from rareclass.decide import balanced_accuracy_threshold
 from rareclass.metrics import roc_auc
 from rareclass.online import CBR
-from rareclass.online.ranker import _FEW_SCORES, buffer_offset
+from rareclass.online.ranker import buffer_offset
 
 
 def stream(n, d, seed, share=0.3, gap=1.0):
@@ -221,33 +220,6 @@ def test_a_covariance_that_does_not_fit_names_the_remedy():
 def test_the_wide_model_starts_small():
     model = CBR(covariance="diagonal").start(3_000_000, [0, 1])
     assert model.coef_.shape == (3_000_000,)
-
-
-# Few distinct ones, so that ties, equal gains and equal widths are common; and neighbours.
-SCORES = st.lists(
-    st.sampled_from([-np.inf, -2.0, -1.0, -0.0, 0.0, 5e-324, 1.0, 1.0 + 2**-52, 3.0, 1e308, np.inf])
-    | st.floats(allow_nan=False),
-    min_size=1,
-    max_size=12,
-).map(np.array)
-
-
-def assert_offset(rare, majority):
-    y = np.repeat([1, 0], [len(rare), len(majority)])
-    wanted = balanced_accuracy_threshold(y, np.concatenate([rare, majority]))
-    assert buffer_offset(rare, majority) == wanted
-
-
-@given(rare=SCORES, majority=SCORES)
-def test_the_offset_is_the_threshold_of_all_other_scores(rare, majority):
-    assert_offset(rare, majority)
-
-
-@pytest.mark.parametrize("n", [1, 50, _FEW_SCORES // 2, _FEW_SCORES])
-def test_short_and_long_buffers(n):
-    rng = np.random.default_rng(n)
-    rare, majority = rng.normal(1.0, 1.0, n), rng.normal(0.0, 1.0, n).round(1)
-    assert_offset(rare, majority)
 
 
 def test_no_threshold_without_both_classes_and_none_of_nan():

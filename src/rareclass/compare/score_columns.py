@@ -29,6 +29,11 @@ from rareclass.parameters import check_number, is_number
 
 _LEAST_P = 0.001
 DEFAULT = ("roc_auc", "average_precision", "precision_at_k")
+_VERDICTS = {
+    "same order": "in the same order",
+    "not significant": "not significantly worse",
+    "worse": "significantly worse",
+}
 _WORDS = {
     "roc_auc": "AUC",
     "average_precision": "average precision",
@@ -79,6 +84,8 @@ class Standing:
         """Result of the test against the best, in a word or two."""
         if self.beside_the_best is None:
             return "best"
+        if self.beside_the_best.low == self.beside_the_best.high:
+            return "same order"
         return "worse" if self.beside_the_best.significant else "not significant"
 
 
@@ -98,8 +105,8 @@ class Standings:
 
     @property
     def indistinguishable(self) -> list[str]:
-        """Names of rankings whose difference from the best is not significant."""
-        return [each.name for each in self.standings if each.verdict == "not significant"]
+        """Names of rankings whose difference from the best is not significant, or none at all."""
+        return [each.name for each in self.standings if each.verdict not in ("best", "worse")]
 
     @property
     def worse(self) -> list[str]:
@@ -119,10 +126,9 @@ class Standings:
         if len(self.standings) == 1:
             return f"{self.words}: {best.name} has {best.value:.3f}."
         parts = [f"{self.words}: {best.name} is best ({best.value:.3f})"]
-        if self.indistinguishable:
-            parts.append(f"not significantly worse: {', '.join(self.indistinguishable)}")
-        if self.worse:
-            parts.append(f"significantly worse: {', '.join(self.worse)}")
+        for verdict, words in _VERDICTS.items():
+            names = [each.name for each in self.standings if each.verdict == verdict]
+            parts += [f"{words}: {', '.join(names)}"] if names else []
         return "; ".join(parts) + "."
 
 

@@ -1,6 +1,5 @@
 """Thresholds without a rule: of best balanced accuracy, and between ordered levels."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -68,34 +67,6 @@ def threshold_between(split: ScoredClasses) -> float:
         width = upper - lower
     widest = np.flatnonzero(width == width.max())[-1]
     return between(float(lower[widest]), float(upper[widest]))
-
-
-def threshold_between_few(rare: FloatArray, majority: FloatArray) -> float:
-    """Do as `threshold_between` for some hundreds of scores, none of them NaN: faster.
-
-    Arrays cost more than they save on so few: 100 scores take a third of the time.
-    """
-    rare_scores = sorted(rare.tolist(), reverse=True)
-    majority_scores = sorted(majority.tolist(), reverse=True)
-    n_rare, n_majority = len(rare_scores), len(majority_scores)
-    rare_scores.append(-math.inf)  # what lies below the last one
-    majority_scores.append(-math.inf)
-    gaps: list[tuple[float, float, float]] = []
-    rare_above = majority_above = 0
-    while rare_above < n_rare:
-        upper = rare_scores[rare_above]
-        while rare_above < n_rare and rare_scores[rare_above] == upper:
-            rare_above += 1
-        while majority_above < n_majority and majority_scores[majority_above] >= upper:
-            majority_above += 1
-        lower = max(rare_scores[rare_above], majority_scores[majority_above])
-        gaps.append((rare_above / n_rare - majority_above / n_majority, lower, upper))
-    greatest = max(gaps)[0]
-    if greatest <= _EQUAL:
-        return max(rare_scores[0], majority_scores[0])
-    best = [(lower, upper) for gain, lower, upper in gaps if gain >= greatest - _EQUAL]
-    # The first of equally wide ones is the highest: the gaps come from the top.
-    return between(*max(best, key=lambda gap: gap[1] - gap[0]))
 
 
 def between(low: float, high: float) -> float:

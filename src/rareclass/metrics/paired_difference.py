@@ -61,8 +61,9 @@ def paired_difference(
       replicate.
 
     In both variances behind r stands the made-up row of `interval`, so that a sample in
-    which no row tells the rankings apart still proves little. docs/decisions/0029 has size,
-    coverage and power at 5, 20 and 100 rare rows, and what was tried beside it.
+    which both rankings have the same value still proves little. Columns that rank all rows alike
+    (for expected cost: raise the same alerts; for a callable: are equal) have the difference 0 and
+    the interval 0 to 0. docs/decisions/0029 has size, coverage and power.
 
     Parameters
     ----------
@@ -151,10 +152,11 @@ def _of_callable(
     spread = drawn[:, 0] - drawn[:, 1]
     deviation = float(spread.std(ddof=1))
     difference = float(values[0] - values[1])
+    is_same = all(np.array_equal(rows.a, rows.b) for rows in pair[:2])
     if n <= 1.0 or not deviation > 0.0:
         # One rare row, or none on which the columns differ, says nothing of how they vary.
         p_value = 1.0
-        reach = np.inf if n <= 1.0 else abs(difference)
+        reach = np.inf if n <= 1.0 and not is_same else abs(difference)
     else:
         deviation *= np.sqrt(n / (n - 1.0))
         reach = float(special.stdtrit(n - 1.0, 0.5 + level / 2.0)) * deviation

@@ -44,6 +44,8 @@ from rareclass.metrics.named_measures import Estimate
 from rareclass.metrics.rare_cells import RareCells, find_cells, is_worth_compiling
 from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredPair
 
+_ROUNDING = 1e-9
+
 
 class PairEvidence(NamedTuple):
     """Both columns' intervals at any level, and how their estimates vary together."""
@@ -54,6 +56,7 @@ class PairEvidence(NamedTuple):
     deviation: float  # standard deviation of the difference, without made-up rows
     n_trials: float  # rare rows, or groups of them, that it rests on
     method: str
+    is_same: bool  # both columns rank all rows alike, or raise the same alerts: no difference
 
     def interval(self, level: float) -> Interval:
         """Interval of the difference: what holds both Zou's interval and Student's.
@@ -61,6 +64,8 @@ class PairEvidence(NamedTuple):
         Student's has too short a reach where one ranking is nearly perfect, Zou's where both are:
         docs/decisions/0029. It reaches no farther than if the estimates were unrelated.
         """
+        if self.is_same:
+            return Interval(0.0, 0.0, 0.0)
         a, b = self.a(level), self.b(level)
         found = difference_interval(a, b, self.correlation)
         n = self.n_trials
@@ -269,7 +274,7 @@ def expected_cost_evidence(
         raise ValueError(f"threshold={threshold!r} must be one number, or one for each column.")
     fp, fn = cost_columns(cost_fp, cost_fn, pair.n_rows)
     total = pair.rare.mass + pair.majority.mass
-    estimates, columns, made_up = [], [], []
+    estimates, columns, made_up, alerts = [], [], [], []
     for one, cut in enumerate(at):
         check_threshold(cut)
         parts: list[ClassCost] = []
@@ -284,7 +289,9 @@ def expected_cost_evidence(
         estimates.append(CostEstimate(tuple(parts)))
         columns.append(RowInfluences(*influences))
         made_up.append(sum(part.made_up for part in parts))
-    return _evidence(pair, estimates, spread_of_rows(pair, *columns), made_up)
+        alerts.append(np.concatenate(pair.columns[one]) > cut)
+    evidence = _evidence(pair, estimates, spread_of_rows(pair, *columns), made_up)
+    return evidence._replace(is_same=np.array_equal(*alerts))
 
 
 EVIDENCE: Mapping[str, Callable[..., PairEvidence]] = {
@@ -346,8 +353,10 @@ def _evidence(
     deviation = math.sqrt(max(own_a + own_b - 2.0 * both, 0.0))
     method = f"{method}, clustered" if pair.n_groups else method
     a, b = (estimate.interval for estimate in estimates)
-    correlation = spread.correlation(*made_up)
-    return PairEvidence(a, b, correlation, deviation, _n_trials(pair.rare), method)
+    correlation, n_trials = spread.correlation(*made_up), _n_trials(pair.rare)
+    # Sorting takes time: first whether the rows have the same influences, but for rounding.
+    is_same = both >= (own_a + own_b) * (0.5 - _ROUNDING) and pair.ranks_alike()
+    return PairEvidence(a, b, correlation, deviation, n_trials, method, is_same)
 
 
 def _n_trials(rows: ClassPair) -> float:

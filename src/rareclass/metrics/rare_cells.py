@@ -59,55 +59,19 @@ def cells_of(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = 
 
 
 def collapse(split: ScoredClasses) -> RareCells:
-    """Count both classes around the d distinct rare scores.
-
-    From `_SEARCH_FROM` rows on by `collapse_by_searching`: O(n log d) time, O(n) memory.
-    Below that by `collapse_by_sorting`: O(n log n) time, O(n) memory.
-    """
-    is_large = is_worth_compiling(split.rare.size + split.majority.size)
-    return collapse_by_searching(split) if is_large else collapse_by_sorting(split)
-
-
-def collapse_by_searching(split: ScoredClasses) -> RareCells:
-    """Do as `collapse` by a compiled search of every row among the sorted rare scores."""
-    if split.rare_weight is None:
-        scores, rare = weigh_distinct(split.rare, None)
-    else:
-        # Searching each rare row among the distinct ones is faster than an argsort of them.
-        scores = np.unique(split.rare)
-        rare = search(scores, split.rare, split.rare_weight)[1::2]
-    cells = search(scores, split.majority, split.majority_weight)
-    return RareCells(scores, rare, tied=cells[1::2], gaps=cells[0::2])
-
-
-def search(distinct: FloatArray, scores: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """Weight of the rows in each of the 2 d + 1 cells, added in row order."""
-    cell = find_cells(distinct, scores, compiled=True)
-    return np.bincount(cell, weight, 2 * distinct.size + 1).astype(np.float64)
-
-
-def collapse_by_sorting(split: ScoredClasses) -> RareCells:
-    """Do as `collapse` by sorting both classes, with numpy alone."""
+    """Count both classes around the d distinct rare scores: O(n log n_rare) time, O(n) memory."""
     scores, rare = weigh_distinct(split.rare, split.rare_weight)
-    if split.majority_weight is None:
-        # Plain sorting is vectorised; argsort is needed only to carry weights along.
-        majority = np.sort(split.majority)
-    else:
-        order = np.argsort(split.majority)
-        majority = split.majority[order]
-    left = np.searchsorted(majority, scores, side="left")
-    right = np.searchsorted(majority, scores, side="right")
-    # Cells in ascending order: gap 0, tie 0, gap 1, tie 1, ..., gap d.
-    edges = np.concatenate([[0], np.column_stack([left, right]).ravel(), [majority.size]])
-    sizes = np.diff(edges)
-    if split.majority_weight is None:
-        cells: FloatArray = sizes.astype(np.float64)
-    else:
-        # Added cell by cell: differences of one long running sum would lose the small weights.
-        cell_of_row = np.repeat(np.arange(sizes.size), sizes)
-        weight = split.majority_weight[order]
-        cells = np.bincount(cell_of_row, weight, minlength=sizes.size).astype(np.float64)
+    compiled = is_worth_compiling(split.rare.size + split.majority.size)
+    cells = weigh_cells(scores, split.majority, split.majority_weight, compiled)
     return RareCells(scores, rare, tied=cells[1::2], gaps=cells[0::2])
+
+
+def weigh_cells(
+    distinct: FloatArray, scores: FloatArray, weight: FloatArray | None, compiled: bool = True
+) -> FloatArray:
+    """Weight of the rows in each of the 2 d + 1 cells, added in row order."""
+    cell = find_cells(distinct, scores, compiled)
+    return np.bincount(cell, weight, 2 * distinct.size + 1).astype(np.float64)
 
 
 def weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:

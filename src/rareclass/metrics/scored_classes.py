@@ -185,6 +185,14 @@ class ScoredPair(NamedTuple):
         """Scores of the rare and of the majority rows, of either column."""
         return [(self.rare.a, self.majority.a), (self.rare.b, self.majority.b)]
 
+    def ranks_alike(self) -> bool:
+        """Say whether both columns have the same order of all rows, ties included."""
+        a, b = (np.concatenate(column) for column in self.columns)
+        order = np.argsort(a, kind="stable")
+        a, b = a[order], b[order]
+        is_above = np.array_equal(a[1:] > a[:-1], b[1:] > b[:-1])
+        return is_above and not (b[1:] < b[:-1]).any()
+
 
 def split_pair(
     y: ArrayLike,

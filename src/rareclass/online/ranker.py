@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from rareclass.decide.threshold import threshold_between, threshold_between_few
+from rareclass.decide.threshold import threshold_between
 from rareclass.estimators.estimator import FitsRows, RankScorer, finite_scores, read_features
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.machine import check_fits, in_one_thread
@@ -30,8 +30,6 @@ _BLOCK_BYTES = 2**22
 _MOST_BLOCK_ROWS = 8192
 # Copies of rows from which their memory is looked at before they are made.
 _MANY_COPIES = 10_000_000
-# Buffered scores up to which a threshold is found faster without arrays.
-_FEW_SCORES = 300
 
 
 # The state after some rows, and the score of each row before it was learned.
@@ -473,9 +471,5 @@ def buffer_offset(rare: np.ndarray, majority: np.ndarray) -> float:
     """
     if not (len(rare) and len(majority)):
         return 0.0
-    is_short = len(rare) + len(majority) <= _FEW_SCORES
-    # The longer way says which score is NaN.
-    if is_short and not (np.isnan(rare).any() or np.isnan(majority).any()):
-        return threshold_between_few(rare, majority)
     y = np.repeat([1, 0], [len(rare), len(majority)])
     return threshold_between(split_scores(y, np.concatenate([rare, majority])))

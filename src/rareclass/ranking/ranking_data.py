@@ -36,7 +36,7 @@ from rareclass.kernels.kernels import (
 from rareclass.kernels.landmarks import LandmarkCandidates, Landmarks, choose_landmarks
 from rareclass.labels.two_classes import Labels
 from rareclass.machine import factorising, parse_bytes, size_text
-from rareclass.metrics.rare_cells import RareCells, search, weigh_distinct
+from rareclass.metrics.rare_cells import RareCells, weigh_cells, weigh_distinct
 from rareclass.ranking.losses import LabellingLoss, Loss
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution
@@ -325,7 +325,7 @@ def _counts_of_block(
     scores = block_scores(block, expansion, coefficients, None, chosen)
     weight = block.weight[chosen.of(block)] if weighted else None
     return tuple(
-        search(among, np.ascontiguousarray(column), weight)
+        weigh_cells(among, np.ascontiguousarray(column), weight)
         for among, column in zip(distinct, scores.T, strict=True)
     )
 

@@ -151,6 +151,8 @@ def _verdict(comparison: Comparison) -> str:
             f"{best} has the highest average precision; {alike} may be as good: the difference is "
             "not significant."
         )
+    if all(each.verdict == "same order" for each in standings.standings[1:]):
+        return f"{best} and {listed(others)} put all rows in the same order."
     return (
         f"{best} has the highest average precision, but is statistically indistinguishable from "
         f"{listed(others)} on these rows."
