@@ -236,8 +236,7 @@ TRAINED, SAID = 240, "seems to hold the rows that the model was trained on"
 
 def is_noticed(fitted, table, folder):
     table.write_parquet(folder / "rows.parquet")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         evaluate_file(load_model(fitted.model), folder / "rows.parquet")
     kinds = [found.kind for each in caught if (found := finding_of(each.message)) is not None]
     return FindingKind.TRAINING_ROWS in kinds

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from faults import refused
 from rareclass.encoding.schema import find_schema
 from rareclass.encoding.training_table import (
-    read_as_trained,
     read_training_table,
     stream_training_table,
 )
@@ -311,56 +310,6 @@ def test_a_file_and_a_frame_are_read_alike(tmp_path_factory, odd, n_numbers, is_
             row = None if error.row is None else error.row - first_row
             found.append((error.kind.value, error.value, row))
     assert found[0] == found[1]
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.filterwarnings("ignore:column")
-@pytest.mark.parametrize(
-    ("training", "new", "same"),
-    [
-        (["true", "false"], ["1", "no", "True", "0.0"], [1.0, 0.0, 1.0, 0.0]),
-        (["3", "a"], [3.0, 3.5], ["3", "3.5"]),
-        (["3", "a"], ["3.00", " a"], ["3", "a"]),
-        (["3", "a"], [Decimal("3.00"), Decimal("3.50")], ["3", "3.5"]),
-        (["1,234.5", "7"], ["1,000", "12"], [1000.0, 12.0]),
-        (["0,5", "7,25"], ["1.234", "12"], [1234.0, 12.0]),
-        (["2024-01-01 10:00", "2024-01-02 11:00"], ["2024-01-03T12:00:00"], None),
-    ],
-)
-def test_a_value_in_another_spelling_is_the_value_of_training(tmp_path, training, new, same):
-    cells = repeated(training)
-    table = trained(tmp_path, lambda _: written_csv(cells, tmp_path))
-    batch = pl.DataFrame({"x": new, "noise": [0.0] * len(new)})
-    read = read_as_trained(batch, [table.columns[0]], 1)["x"].to_list()
-    remembered = read_table(pl.DataFrame({"x": cells, "noise": NOISE})).remembered
-    column = read_table(batch, like=remembered).column("x")
-    if same is None:
-        assert read == [dt.datetime(2024, 1, 3, 12)]
-        assert column.values.tolist() == seconds((2024, 1, 3, 12))
-        return
-    assert read == same
-    typed = column.values if column.levels is None else column.words()
-    assert typed.tolist() == same
-
-
-def test_a_clock_of_training_is_kept_to(tmp_path):
-    """The hour is that of the zone of training; times with a zone are none of a local clock."""
-    local = [dt.datetime(2024, 3, 30, 8) + dt.timedelta(hours=k) for k in range(N)]
-    zoned = pl.Series("x", local).dt.replace_time_zone("Europe/Berlin", non_existent="null")
-    table = read_table(pl.DataFrame({"x": zoned, "noise": NOISE}))
-    hours = np.array([np.nan if each is None else each.hour for each in zoned.to_list()])
-    np.testing.assert_array_equal(table.column("x").values // 3600 % 24, hours)
-    in_utc = pl.DataFrame({"x": zoned.dt.convert_time_zone("UTC"), "noise": NOISE})
-    again = read_table(in_utc, like=table.remembered)
-    np.testing.assert_array_equal(again.column("x").values, table.column("x").values)
-    naive = pl.DataFrame({"x": pl.Series("x", local), "noise": NOISE})
-    with pytest.warns(TableWarning, match="without a zone"):
-        read_table(naive, like=table.remembered)
-    with refused(ErrorKind.CELL, column="x"):
-        read_table(in_utc, like=read_table(naive).remembered)
-    text = pl.DataFrame({"x": ["2024-01-01T10:00:00Z"], "noise": [0.0]})
-    with refused(ErrorKind.CELL, column="x", row=0):
-        read_table(text, like=read_table(naive).remembered)
 
 
 CELLS = st.one_of(

@@ -16,8 +16,7 @@ from rareclass.findings import FindingKind, finding_of
 def tried(table, rare):
     """The columns left after the trial, and the findings of it and of what is learned."""
     rows, _ = read_training_rows(FitInput(table, rare), "auto", None, 0)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         views = without_identifiers(TrainingViews(rows), False, 0)
         columns = columns_by_value(views)
     return columns, [found for each in caught if (found := finding_of(each.message))]
@@ -50,8 +49,7 @@ def test_each_fold_decides_by_the_rows_that_it_learns_from():
     before = TrainingViews(rows)
     suspects = [labels.nearby_only_ for labels in before.statistics.labels_]
     assert {tuple(names) for names in suspects} == {(), ("shop",)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # the column is used
+    with warnings.catch_warnings(action="error"):  # the column is used
         views = without_identifiers(before, False, 0)
     assert [list(names) for names in views.left_out] == suspects
     assert [each.is_used for each in views.rows.table.remembered] == [True, True]

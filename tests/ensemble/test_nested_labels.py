@@ -195,8 +195,7 @@ def test_what_a_fold_leaves_out_is_decided_by_its_own_rows():
         TrainingViews(each)
         for each in (rows, relabelled(rows, 2, "flipped", np.random.default_rng(0)))
     ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         one, other = (without_identifiers(each, False, 0) for each in views_of)
     assert one.left_out[2] == other.left_out[2] == ("shop",)
     for name in VIEWS:

@@ -139,8 +139,7 @@ def test_lightgbm_that_cannot_be_loaded_is_not_there(monkeypatch, error):
     monkeypatch.setattr(builtins, "__import__", refusing)
     model = RareClassifier(members=[HistogramBoosting(rounds=2)], cv=2)
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             model.fit(X, X[:, 0] > 1.0)
         assert not has_lightgbm()
     finally:

@@ -4,6 +4,7 @@ import copy
 import pickle
 import warnings
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -114,40 +115,98 @@ FORMS = {
     "CSR matrix": sparse.csr_matrix,
     "CSC": sparse.csc_array,
     "float32": np.float32,
-    "pandas": lambda rows: pd.DataFrame(rows, columns=["a", "b"]),
+}
+
+
+def frame(rows):
+    return pd.DataFrame(rows, columns=["a", "b"])
+
+
+def decimals(rows):
+    return {name: [Decimal(value) for value in column] for name, column in frame(rows).items()}
+
+
+def decimals_of(kind):
+    return lambda rows: {name: pa.array(each, kind) for name, each in decimals(rows).items()}
+
+
+NAMED = {
+    "pandas": frame,
+    "nullable floats": lambda rows: frame(rows).astype("Float64"),
+    "floats of Arrow": lambda rows: frame(rows).astype("double[pyarrow]"),
+    "decimals of Arrow": lambda rows: pa.table(decimals_of(pa.decimal128(9, 7))(rows)).to_pandas(
+        types_mapper=pd.ArrowDtype
+    ),
+    "decimals as objects": lambda rows: pd.DataFrame(decimals(rows)),
+    "floats as objects": lambda rows: frame(rows).astype(object),
+    "sparse": lambda rows: frame(rows).astype(pd.SparseDtype(float)),
+    "categories of numbers": lambda rows: frame(rows).astype("category"),
+    "one column in another type": lambda rows: frame(rows).astype({"b": "double[pyarrow]"}),
     "polars": lambda rows: pl.DataFrame(rows, schema=["a", "b"]),
+    "decimals of polars": lambda rows: pl.DataFrame(decimals(rows)),
+    "objects of polars": lambda rows: pl.DataFrame(
+        {name: pl.Series(column.tolist(), dtype=pl.Object) for name, column in frame(rows).items()}
+    ),
     "pyarrow": lambda rows: pa.table(dict(zip("ab", rows.T, strict=True))),
+    "decimals of 256 bits": lambda rows: pa.table(decimals_of(pa.decimal256(50, 7))(rows)),
 }
 
 
 @pytest.mark.sampled(30)
 @every_kind
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, *NAMED])
 @pytest.mark.filterwarnings("ignore:the ball of")
 def test_forms_of_rows_and_threads_do_not_matter(kind, form):
-    rows = X.astype(np.float32).astype(float)  # float32 is the same table
+    rows = np.round(X * 128) / 128  # the same table in float32 and in seven digits
     rows[np.abs(rows) < 0.1] = 0.0
     y = np.where(np.arange(60) % 4 == 3, -1, Y) if isinstance(kind, RACH | RACHCV) else WORDS
     exact = {"tol": 1e-9} if "tol" in kind.get_params() else {}
     threads = {"n_jobs": 2} if "n_jobs" in kind.get_params() else {}
+    given = (FORMS | NAMED)[form](rows)
     model = clone(kind).set_params(**exact).fit(rows, y)
-    other = clone(kind).set_params(**exact, **threads).fit(FORMS[form](rows), y)
+    other = clone(kind).set_params(**exact, **threads).fit(given, y)
     wanted, is_narrow = model.score_samples(rows), form == "float32"
     atol = np.abs(wanted).max() * (1e-3 if is_narrow else 1e-5)
-    np.testing.assert_allclose(other.score_samples(FORMS[form](rows)), wanted, atol=atol)
-    if form in ("pandas", "polars", "pyarrow"):
+    np.testing.assert_allclose(other.score_samples(given), wanted, atol=atol)
+    if form in NAMED:
         assert other.feature_names_in_.tolist() == ["a", "b"]
     else:  # learned from one form, asked about another
         np.testing.assert_allclose(other.score_samples(rows), wanted, atol=atol)
-        np.testing.assert_allclose(model.score_samples(FORMS[form](rows)), wanted, atol=atol)
+        np.testing.assert_allclose(model.score_samples(given), wanted, atol=atol)
     sure = np.abs(wanted - getattr(model, "offset_", 0.0)) > atol
     if isinstance(kind, OrdinalRankRC):
         sure = np.abs(wanted - model.thresholds_) > atol
-    np.testing.assert_array_equal(other.predict(FORMS[form](rows))[sure], model.predict(rows)[sure])
+    np.testing.assert_array_equal(other.predict(given)[sure], model.predict(rows)[sure])
     for name in ("transduction_", "rows_"):
         np.testing.assert_array_equal(getattr(other, name, []), getattr(model, name, []))
     found = [part.dtype for name, part in learned(other).items() if name == "landmarks_"]
     assert found in ([], [np.dtype(np.float32 if is_narrow else np.float64)])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_truth_values_are_0_and_1(make):
+    rows = np.column_stack([X[:, 0], X[:, 1] > 0])
+    expected = RankRC().fit(rows, Y).score_samples(rows)
+    truth = pd.Series(X[:, 1] > 0).astype("bool[pyarrow]")
+    for table in (make({"a": X[:, 0], "b": X[:, 1] > 0}), frame(rows).assign(b=truth)):
+        np.testing.assert_allclose(RankRC().fit(table, Y).score_samples(table), expected)
+
+
+@pytest.mark.parametrize("kind", ["Float64", "double[pyarrow]", "object"])
+def test_a_missing_number_of_pandas_is_named_by_row_and_column(kind):
+    table = frame(X).astype(kind)
+    table.loc[17, "b"] = None if kind == "object" else pd.NA
+    for model in (RankRC(), MIBC(), StochasticRankRC()):
+        with pytest.raises(ValueError, match=r"NaN: row 17, column 'b'"):
+            model.fit(table, Y)
+
+
+@pytest.mark.parametrize("words", ["object", "string", "string[pyarrow]", "category"])
+def test_a_column_of_words_is_named(words):
+    table = frame(X).assign(kind=pd.Series(["x", "y"] * 30, dtype=words))
+    for model in (RankRC(), MIBC(), CBR()):
+        with pytest.raises(ValueError, match=r"column 'kind' holds .*, not numbers"):
+            model.fit(table, Y)
 
 
 TWO_CLASSES = [kind for kind in KINDS if not isinstance(kind, OrdinalRankRC | RACH | RACHCV)]
@@ -291,8 +350,7 @@ def test_only_ratios_of_weights_count():
 @pytest.mark.parametrize("deep", [False, True])
 def test_a_warning_names_the_line_that_called_the_package(deep):
     rare = np.arange(60) < 3
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model = RankRCCV([1.0], cv=5) if deep else RankRC(lam=1e9, penalty="l1")
         model.fit(X, rare)
     assert caught

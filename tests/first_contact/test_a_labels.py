@@ -129,14 +129,12 @@ def test_costs_of_errors_do_not_turn_the_rare_class_round(estimator, flip):
 
 @pytest.mark.parametrize("weight", [None, np.ones(400), np.where(Y == 1, 9.0, 1.0)])
 def test_nothing_is_said_where_rows_and_weights_agree(weight):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         RankRC().fit(ROWS, Y, sample_weight=weight)
 
 
 def test_a_label_that_is_named_needs_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert RankRC(pos_label=1).fit(ROWS, Y, sample_weight=COSTS).pos_label_ == 1
         assert RankRC(pos_label=0).fit(ROWS, Y, sample_weight=COSTS).pos_label_ == 0
 
@@ -155,8 +153,7 @@ def test_the_rare_label_has_fewest_rows_then_least_weight_then_comes_last(rows):
     there = weight > 0.0
     if len(np.unique(y[there])) < 2:
         return
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         found = read_labels(y, weight, None, len(y)).pos_label
     rank = {
         label: (np.count_nonzero(there & (y == label)), weight[y == label].sum(), not label)

@@ -180,8 +180,7 @@ WAYS = [
 
 @pytest.fixture(autouse=True)
 def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         yield
     plt.close("all")
 

@@ -18,6 +18,7 @@ from first_contact.containers import (
     FRAMES,
     REFUSED,
     assert_read,
+    classifier_readings,
     column_of_file,
     column_of_frame,
     write_csv,
@@ -88,6 +89,7 @@ WRITTEN = {
         At(2024, 1, 15, 0, 5),
         "%m/%d/%Y",
     ),
+    "iso": (["2024-01-15T10:30:00", "2024-12-31T00:00:00"], MORNING, "%Y-%m-%d"),
     "iso with pm": (["2024-01-15 03:04:00 p.m.", "2024-01-16 1:00:00 a.m."], AFTERNOON, "%Y-%m-%d"),
     "names": (["15 January 2024", "1 May 2024"], DAY, "%d %B %Y"),
     "short names": (["15-Jan-24", "01-SEP-24"], DAY, "%d %B %y"),
@@ -320,6 +322,7 @@ def test_a_model_of_local_times_refuses_another_clock(tmp_path, container, cell)
         column = column_of_file(LOCAL, write_parquet, tmp_path)
     assert column.zone == ""
     assert_read([cell], column, tmp_path, REFUSED)
+    assert list(classifier_readings([cell], column).values()) == [REFUSED] * len(FRAMES)
     with refused(ErrorKind.CELL, column="x", row=8):
         read_dates(pl.Series("x", [str(LOCAL[0]), "2024-01-15T10:00:00Z"]), None, 7)
 
@@ -330,6 +333,9 @@ def test_a_model_of_zoned_times_notes_times_without_a_zone(tmp_path):
     with pytest.warns(UserWarning, match="without a zone") as told:
         assert_read(["2024-03-29 09:00:00"], column, tmp_path, [At(2024, 3, 29, 9)])
     assert len(told) >= len(FILES) + len(FRAMES) + 1  # and over HTTP
+    with pytest.warns(UserWarning, match="without a zone"):
+        found = classifier_readings(["2024-03-29 09:00:00"], column)
+    assert list(found.values()) == [[At(2024, 3, 29, 9, tzinfo=UTC).timestamp()]] * len(FRAMES)
 
 
 def test_an_offset_that_summer_time_does_not_explain_is_refused(tmp_path):

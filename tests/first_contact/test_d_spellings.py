@@ -58,6 +58,7 @@ SPELT = {
     "codes among words": Value(["3", "x"], THREE),
     "halves among words": Value(["1.5", "x"], ["1.5", 1.5, "1.50", Decimal("1.50")]),
     "true and false": Value(["True", "False"], TRUE),
+    "false and true": Value(["False", "True"], ["False", "no", "0.0", 0, False, "FALSE", "f"]),
     "yes and no": Value(["yes", "no"], [*TRUE, "YES"]),
     "Y and N": Value(["Y", "N"], TRUE),
     "1 and 0": Value(["1", "0"], TRUE, ["perhaps"]),
@@ -73,6 +74,7 @@ SPELT = {
     "percent": Value(["12 %", "40 %"], ["12%", 12, "12", "12.0 %"], ["12 €"]),
     "accounts": Value(["(1,234.50)", "12.00"], [-1234.5, "-1,234.50", "1234.5-", "\u22121234.5"]),
     "decimal commas": Value(["1.234,50", "12,25"], [1234.5, "1234,5", "1\u202f234,50"]),
+    "thousands beside decimal commas": Value(["1.234", "12,25"], ["1.234", "1.234,0", 1234]),
     "weights": Value(["12 kg", "99 kg"], ["12kg", 12, "12", "12.0 KG"], ["12 g", "12 lb"]),
     "times of the day": Value(["10:00", "22:30"], ["10:00:00", 36000, dt.time(10)]),
 }

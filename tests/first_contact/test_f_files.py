@@ -15,7 +15,6 @@ from command_line import QUICK, run
 from faults import refused
 from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import ErrorKind
-from rareclass.findings import TableWarning
 from rareclass.remote import path_of
 from rareclass.rows import from_csv, from_parquet
 from rareclass.tables.folders import folder_columns
@@ -234,31 +233,3 @@ def test_a_fit_takes_json_lines_whose_first_row_lacks_the_target(tmp_path):
     path.write_text(lines_of(*rows))
     file = open_table(path)
     assert len(read_training_table(file, "y").labels) == 59
-
-
-TEXTS = {
-    "lines of Windows": b"a,b\r\n1,x\r\n2,y\r\n",
-    "lines of old Macs": b"a,b\r1,x\r2,y\r",
-    "UTF-16": "a,b\n1,x\n2,y\n".encode("utf-16"),
-    "UTF-16 big-endian": b"\xfe\xff" + "a,b\n1,x\n2,y\n".encode("utf-16-be"),
-    "empty lines": b"\na,b\n\n1,x\n\n2,y\n\n",
-    "gzip": gzip.compress(b"a,b\n1,x\n2,y\n"),
-    "a separator at the end": b"a,b,\n1,x,\n2,y,\n",
-    "spaces in the header": b" a , b \n1,x\n2,y\n",
-    "no end": b"a,b\n1,x\n2,y",
-}
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_text_as_other_programs_write_it(tmp_path, name):
-    path = tmp_path / ("t.csv.gz" if name == "gzip" else "t.csv")
-    path.write_bytes(TEXTS[name])
-    cells = of_file(path)
-    assert (cells["a"], cells["b"]) == (["1", "2"], ["x", "y"])
-
-
-def test_columns_of_one_name_are_told_apart_with_a_note(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("a,a\n1,x\n2,y\n")
-    with pytest.warns(TableWarning, match=r"a\.1"):
-        assert of_file(path) == {"a": ["1", "2"], "a.1": ["x", "y"]}

@@ -3,11 +3,11 @@
 The same number makes the same input, as long as neither the changes nor the sound files change.
 """
 
-import contextlib
 import io
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -123,7 +123,7 @@ def all_targets():
     return {target.name: target for target in found}
 
 
-@contextlib.contextmanager
+@contextmanager
 def written(case):
     with tempfile.TemporaryDirectory(prefix="fuzz-") as made:
         folder = Path(made)
@@ -135,7 +135,6 @@ def written(case):
 
 def run_case(case):
     """Do it, quietly; warnings of the package are no fault of it."""
-    with written(case) as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            case.action(folder)
+    out, err = (redirect(io.StringIO()) for redirect in (redirect_stdout, redirect_stderr))
+    with written(case) as folder, warnings.catch_warnings(action="ignore"), out, err:
+        case.action(folder)

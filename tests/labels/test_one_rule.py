@@ -141,8 +141,7 @@ def test_labels_that_only_look_alike_are_told_and_stay_two(one, other):
 
 
 def test_nothing_is_said_of_labels_that_differ():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         one_spelling({"a": 1, "b": 2, "\u0431": 3, "10": 4, "100": 5})
 
 

@@ -63,8 +63,7 @@ def loaded(model, others=()):
 @pytest.mark.sampled(8)
 def test_every_estimator_loads_and_scores_the_same(estimator):
     X, y = rows()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = clone(estimator).fit(X, y)
     again = loaded(model)
     for name in ("score_samples", "predict", "predict_proba", "transform"):

@@ -24,8 +24,7 @@ class FaultError(AssertionError):
 def tried(estimator, X, y):
     """What came of fitting and scoring; raises `FaultError` where that was neither of the two."""
     model = clone(estimator)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             model.fit(X, y)
             for rows in (X, _a_few(X)):

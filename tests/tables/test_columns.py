@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults import refused
-from rareclass.encoding.training_table import read_as_trained, read_training_table
+from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import ErrorKind
 from rareclass.rows import from_csv
 from rareclass.tables.cells import LARGEST_NUMBER, word_of, written_numbers
@@ -89,18 +89,6 @@ def test_empty_marks_are_empty(tmp_path):
 
 def test_one_value_and_empty_cells_is_not_constant(tmp_path):
     assert understood(tmp_path, [1 if k % 2 else None for k in range(N)]).is_used
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    "pattern", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%dT%H:%M:%S", "%Y/%m/%d", "%d-%b-%Y"]
-)
-def test_dates_are_read_back(tmp_path, pattern):
-    days = [dt.datetime(2020, 1, 1) + dt.timedelta(days=k) for k in range(N)]
-    column = understood(tmp_path, [day.strftime(pattern) for day in days])
-    assert column.kind == "date"
-    batch = pl.DataFrame({"x": [day.strftime(pattern) for day in days]})
-    assert read_as_trained(batch, [column], 1)["x"].to_list() == days
 
 
 @pytest.mark.parametrize(

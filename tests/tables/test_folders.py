@@ -1,6 +1,7 @@
 """The parts of a table in a folder."""
 
 import os
+from contextlib import nullcontext
 
 import polars as pl
 import pytest
@@ -43,33 +44,28 @@ def test_a_table_of_text_has_content_from_its_first_byte_on(ending, content, has
     assert has_content(path) is has
 
 
-def test_a_folder_that_may_not_be_read_is_not_left_out(tmp_path, monkeypatch):
-    (tmp_path / "1.parquet").touch()
-    (tmp_path / "closed").mkdir()
-    scan = os.scandir
-
-    def refuse(path):
-        if os.fspath(path).endswith("closed"):
-            raise PermissionError(13, "Permission denied", os.fspath(path))
-        return scan(path)
-
-    monkeypatch.setattr(os, "scandir", refuse)
-    with pytest.raises(InputError, match="closed may not be read: Permission denied"):
-        find_parts(tmp_path, "parquet")
-
-
-def test_a_folder_that_goes_while_it_is_looked_through_is_passed_over(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (PermissionError(13, "Permission denied"), "tidied may not be read: Permission denied"),
+        (FileNotFoundError(2, "No such file or directory"), None),
+    ],
+)
+def test_a_closed_folder_is_named_and_one_that_goes_meanwhile_is_passed_over(
+    tmp_path, monkeypatch, fault, said
+):
     (tmp_path / "1.parquet").touch()
     (tmp_path / "tidied").mkdir()
     scan = os.scandir
 
-    def gone(path):
+    def refuse(path):
         if os.fspath(path).endswith("tidied"):
-            raise FileNotFoundError(2, "No such file or directory", os.fspath(path))
+            raise type(fault)(*fault.args, os.fspath(path))
         return scan(path)
 
-    monkeypatch.setattr(os, "scandir", gone)
-    assert find_parts(tmp_path, "parquet") == [tmp_path / "1.parquet"]
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(InputError, match=said) if said else nullcontext():
+        assert find_parts(tmp_path, "parquet") == [tmp_path / "1.parquet"]
 
 
 def test_what_a_stream_keeps_below_a_folder_is_no_part_of_the_table(tmp_path):

@@ -53,6 +53,7 @@ FILES = {
     "packed.csv.bz2": lambda: bz2.compress(text().encode("cp1252")),
     "by_content.csv": lambda: gzip.compress(text(";", ",").encode("utf-16")),
     "windows.csv": lambda: text(end="\r\n").encode(),
+    "old_mac.csv": lambda: text(end="\r").encode(),
     "no_last_end.csv": lambda: text().encode()[:-1],
     "blank_lines.csv": lambda: b"\n\n" + text().replace('"plain",ok\n', '"plain",ok\n\n').encode(),
 }

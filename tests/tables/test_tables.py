@@ -71,6 +71,8 @@ def written_with(separator):
         ('"a\nnote";b\r\n\r\n1;2\r\n3;4\r\n', ["a\nnote", "b"], list("1234")),
         (' \n;;\n"a\nnote";b\n1;2\n3;4\n', ["a\nnote", "b"], list("1234")),
         (",a\n0,1\n1,2\n", ["column_1", "a"], list("0112")),  # the index of pandas
+        (" a , b \n1,x\n2,y\n", ["a", "b"], list("1x2y")),
+        ("a,b,\n1,x,\n2,y,\n", ["a", "b", "column_3"], ["1", "x", "", "2", "y", ""]),
         *(
             (written_with(s), list("abc"), list("123456"))
             for s in (",", ";", "\t", "|", "^", ":", " ")

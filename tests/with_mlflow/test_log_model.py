@@ -69,8 +69,7 @@ def test_a_pyfunc_gives_probabilities(estimator, rows):
     X, y = rows
     y = np.digitize(X["a"], [0.5, 1.2]) if isinstance(estimator, OrdinalRankRCCV) else y
     model = estimator.fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # hints on types of columns
+    with warnings.catch_warnings(action="ignore"):  # hints on types of columns
         uri = logged(model, pyfunc_predict_fn="predict_proba", input_example=X.head(2))
     found = mlflow.pyfunc.load_model(uri).predict(X)
     np.testing.assert_array_equal(found, model.predict_proba(X))
