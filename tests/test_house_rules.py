@@ -35,7 +35,7 @@ MOST_CODE = {
     # 27 from serving: encoders tell what is unlike training, and examples of it
     # 2 from tables: truth values are no ranges of a ball
     "encoding": 2843,
-    "ensemble": 3016,  # 2 from fit: weights of held-out rows have the units of those given
+    "ensemble": 3015,  # 2 from fit: weights of held-out rows have the units of those given
     "estimators": 359,
     "explain": 378,
     # 15 from ensemble: a fit tells its plan before it trains
@@ -51,7 +51,7 @@ MOST_CODE = {
     "metrics": 1906,
     "model": 3847,
     "moments": 1591,
-    "online": 2423,
+    "online": 2380,
     "ranking": 3874,
     "report": 3425,
     "review": 1102,
@@ -65,7 +65,7 @@ MOST_CODE = {
     "stream": 2060,
     "tables": 3993,
 }
-MOST_LINES = {"src/rareclass": 75_780, "tests": 53_648, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_390, "tests": 53_648, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -35,27 +35,18 @@ class BallClassifier(ClassifierMixin):
     refit = True  # whether fitting leaves balls
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Return the depth in the ball, ``R^2 - distance^2``: at or above 0 inside, below outside.
+        """Return the depth in the ball, ``R^2 - distance^2``: at or above 0 inside.
 
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Of several balls, the depth in the one in which a row lies deepest.
+        Of several balls, the depth in the one in which a row lies deepest; shape (n_rows,).
         """
         return self._depths(X).max(axis=1)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the depth, as scikit-learn orders classes.
 
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            With two classes ``R^2 - distance^2``, negated where the rare class is ``classes_[0]``.
-            With more, a column for each class: the depth in its ball, 0 for the majority.
+        With two classes ``R^2 - distance^2`` of shape (n_rows,), negated where the rare class is
+        ``classes_[0]``. With more, of shape (n_rows, n_classes): the depth in the ball of each
+        class, 0 for the majority.
         """
         by_class = self._by_class(X)
         if len(self.classes_) > 2:
@@ -98,24 +89,12 @@ class BallClassifier(ClassifierMixin):
         return float(np.mean(of_each))
 
     def describe(self) -> Description:
-        """Describe what is typical of the inside.
-
-        Returns
-        -------
-        Description
-            ``print`` shows it; ``.summaries``, ``.table`` and ``.overlaps`` hold the figures.
-        """
+        """Describe what is typical of the inside: figures, and a text that ``print`` shows."""
         check_is_fitted(self, "balls_")
         return describe(self)
 
     def picture(self, ball: int = 0) -> BallPicture:
-        """Return the data of a plot of a ball; `rareclass.report.draw_ball` draws it.
-
-        Parameters
-        ----------
-        ball : int, default=0
-            Which of ``balls_``.
-        """
+        """Return the data of a plot of ``balls_[ball]``; see `rareclass.report.draw_ball`."""
         check_is_fitted(self, "balls_")
         return take_picture(self, ball)
 
@@ -286,12 +265,8 @@ class RACH(RACHParameters, BallClassifier, FitsRows, BaseEstimator):
         Rows that the filter left out are taken for majority; `predict` may find some inside.
     balls_ : tuple of Ball
         One for each category or group of it.
-    center_, radius_, rows_, multipliers_, support_, objective_path_, duality_gap_, status_
-        Of the ball, where there is only one.
-    classes_ : ndarray
-        The labels, sorted.
     pos_labels_ : tuple
-        The rare ones.
+        The rare labels.
     majority_label_ : label
         What is predicted outside; -1, or a text, where no row had another label than the rare.
     findings_, messages_ : list of Finding, list of str
@@ -299,21 +274,12 @@ class RACH(RACHParameters, BallClassifier, FitsRows, BaseEstimator):
         sentences; they are warned of as well.
     width_ : float or None
         Sigma.
-    n_iter_ : int
-        Outer steps.
-    n_features_in_, feature_names_in_
-        The columns.
 
     Raises
     ------
     ValueError
         On a parameter out of range, a missing or infinite value in X (naming row and column), no
         label at all, or a `pos_label` that no row has.
-
-    Warns
-    -----
-    UserWarning, ConvergenceWarning
-        Of each finding; where the solver stopped short.
 
     Notes
     -----
@@ -344,11 +310,6 @@ class RACH(RACHParameters, BallClassifier, FitsRows, BaseEstimator):
             Labels; unlabelled rows hold -1, None, NaN, an empty text or a masked entry.
         sample_weight : array-like of shape (n_rows,) or None
             Weights at or above 0: k counts a row k times, 0 leaves it out.
-
-        Returns
-        -------
-        RACH
-            This estimator.
         """
         self._checked()
         source = read_features(self, X, squares=True)

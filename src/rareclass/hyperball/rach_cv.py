@@ -84,14 +84,12 @@ class RACHCV(BallParameters, BallClassifier, SearchCV):
     kernel, n_landmarks, rare_share, filter, max_kept, tol, max_outer, max_inner, random_state, \
 n_jobs, pos_label
         As in `RACH`; `random_state` also shuffles the folds.
-    verbose : bool or "auto", default="auto"
-        Progress on standard error; "auto" when that is a terminal.
+    verbose : as in `RankRC`
 
     Attributes
     ----------
-    best_C1_, best_C2_, best_margin_ : float
-    best_width_ : float or None
-    best_n_balls_ : int or "auto"
+    best_C1_, best_C2_, best_margin_, best_width_, best_n_balls_
+        The parameters chosen.
     best_radius_slack_ : float, or dict for several categories
         What is added to the squared radius.
     best_score_ : float
@@ -112,15 +110,11 @@ n_jobs, pos_label
         depth in the chosen kind of ball fitted without their label: at or above 0 inside.
     n_splits_ : int
         Folds; 0 where a single rare label allowed none.
-    balls_, transduction_, findings_, messages_, classes_, pos_labels_, majority_label_, width_, \
-center_, ...
-        As in `RACH`.
 
     Raises
     ------
     ValueError
-        As `RACH.fit`, and where there is no majority label: without one every larger ball is
-        better. Use `RACH`.
+        Where there is no majority label: without one every larger ball is better. Use `RACH`.
 
     Notes
     -----
@@ -157,18 +151,7 @@ center_, ...
     verbose: bool | str = "auto"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the parameters, then find the balls with all labels.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `RACH.fit`.
-
-        Returns
-        -------
-        RACHCV
-            This estimator.
-        """
+        """Choose the parameters, then find the balls with all labels, as `RACH.fit` does."""
         grid = read_grid(C1s=self.C1s, C2s=self.C2s, widths=self.widths, margins=self.margins)
         numbers = self._numbers_asked()
         settings, *_ = [self._model(RACH, n_balls=n)._checked() for n in numbers]

@@ -231,9 +231,19 @@ def _counted(
         return rare
     if selection == "pivoted_cholesky":
         return rare[np.sort(pivoted_cholesky(kernel, rows.take(rare), k))]
+    return spread_out(rare, rows.take, k, rng)
+
+
+def spread_out(
+    rows: np.ndarray, take: Callable[[np.ndarray], Matrix], k: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """At most k of these row numbers, far apart by k-means++, increasing; `take` gives the rows.
+
+    Where there are more than 10 k, k-means++ picks among 10 k of them that are drawn.
+    """
     from sklearn.cluster import kmeans_plusplus
 
-    if len(rare) > _ROWS_A_CENTRE * k:
-        rare = np.sort(rng.choice(rare, size=_ROWS_A_CENTRE * k, replace=False))
-    points = rows.take(rare).astype(np.float64, copy=False)  # float32 is cast for each centre
-    return rare[np.unique(kmeans_plusplus(points, k, random_state=rng)[1])]
+    if len(rows) > _ROWS_A_CENTRE * k:
+        rows = np.sort(rng.choice(rows, size=_ROWS_A_CENTRE * k, replace=False))
+    points = take(rows).astype(np.float64, copy=False)  # float32 is cast for each centre
+    return rows[np.unique(kmeans_plusplus(points, k, random_state=rng)[1])]

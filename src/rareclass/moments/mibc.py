@@ -88,25 +88,15 @@ class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
         the margin are), and its negative.
     dual_coef_ : ndarray of shape (n_rare,)
         alpha, from 0 to C c_i: rare rows with 0 are beyond the margin.
-    duality_gap_ : float
-        Relative: (primal - dual) / primal.
     specificity_bound_ : float
         kappa^2 / (1 + kappa^2) with kappa = (offset_ - w . mu) / sqrt(w' Sigma w), 0 where that is
         negative: at least this share of the majority is called majority, whatever its distribution
         with this mean and this covariance. For the training majority itself with "full"; the other
         models guarantee it as far as they are true.
-    ridge_ : float
-        What was added to each variance, in units of variance.
-    n_iter_ : int
-        Passes over the rare rows.
-    status_ : str
-        "converged", "stopped at rounding error" or "reached max_iter".
     moments_ : Moments
         Of the majority, in the features' own units.
     rare_rows_, rare_weight_ : ndarray or CSR of shape (n_rare, n_features), ndarray
         The rare rows and their weights, as given.
-    classes_, pos_label_, n_features_in_, feature_names_in_
-        The labels, sorted; the rare one; the columns.
 
     Raises
     ------
@@ -146,22 +136,7 @@ class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
     C: float = 1.0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from all rows; what was learned before is lost.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-            Numbers, all finite; standardise them first where their units differ.
-        y : array-like of shape (n_rows,)
-            Two labels of any type.
-        sample_weight : array-like of shape (n_rows,) or None
-            Weights at or above 0: k counts a row k times, 0 leaves it out.
-
-        Returns
-        -------
-        MIBC
-            This estimator.
-        """
+        """Learn from all rows, as `RankRC.fit` takes them; what was learned before is lost."""
         model = self._covariance()
         source = read_features(self, X)
         labels = weighted_labels(y, sample_weight, self.pos_label, source.n_rows)
@@ -174,21 +149,8 @@ class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: majority rows to the moments, rare ones to the examples.
 
-        The problem is solved when a weight is first asked for, so that many calls cost no more than
-        their rows.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`; y may hold one class only.
-        classes : sequence of two labels
-            Needed in the first call. The rare one is ``pos_label``, by default the one that sorts
-            last: the first rows of a stream cannot tell.
-
-        Returns
-        -------
-        MIBC
-            This estimator: the same, to rounding error, however the rows are cut.
+        Parameters are those of `OnlineRanker.partial_fit`. The problem is solved when a weight is
+        first asked for. The model is the same, to rounding error, however the rows are cut.
         """
         model = self._covariance()
         first = "moments_" not in vars(self)
@@ -221,17 +183,9 @@ class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
     def merge(cls, a: "MIBC", b: "MIBC") -> "MIBC":
         """Return the model of the rows of two models together, exactly: parts can be learned apart.
 
-        Parameters
-        ----------
-        a, b : MIBC
-            With the same parameters, columns and classes, of disjoint rows. They stay as they are.
+        The models have the same parameters, columns and classes, and disjoint rows; they stay as
+        they are.
 
-        Returns
-        -------
-        MIBC
-
-        Examples
-        --------
         >>> a = MIBC().partial_fit([[0.0], [9.0]], [0, 1], classes=[0, 1])
         >>> b = MIBC().partial_fit([[1.0], [8.0]], [0, 1], classes=[0, 1])
         >>> MIBC.merge(a, b).moments_.mean.tolist()
@@ -286,16 +240,9 @@ class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
         return self._solution.specificity_bound()
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Rarity score ``w . x`` of every row: higher is more like the rare class.
+        """Rarity score ``w . x`` of every row: higher is more like the rare class; shape (n_rows,).
 
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            ``w . mu`` at the majority's mean, and 1 more where the rare rows' margin begins.
+        It is ``w . mu`` at the majority's mean, and 1 more where the rare rows' margin begins.
         """
         check_is_fitted(self, "classes_")
         solved = self._solution

@@ -52,12 +52,9 @@ class MIBCCV(MIBCParameters, RankScorer, SearchCV):
     ridges : sequence of float and "auto", or None, default=None
         Ridges to try with each C; None tries `ridge` alone. Where features are many beside the
         majority rows, or the majority falls in groups, (0.01, 0.1, 1, 10) often help.
-    cv : int, splitter or iterable of (train, test), default=10
-        Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare rows, so
-        that every fold holds some.
-    scoring : {"roc_auc", "average_precision"} or callable, default="roc_auc"
-        What to maximise; a callable takes (y, scores, sample_weight) with y true for rare rows.
-        Fold means decide; among equals the largest ridge, and of these the smallest C.
+    cv : as in `RankRCCV`
+    scoring : as in `RankRCCV`
+        Among equal means the largest ridge is taken, and of these the smallest C.
     refit : bool, default=True
         Fit on all rows with the best C and ridge afterwards, which predicting needs.
     covariance, n_factors, ridge, tol, max_iter, random_state, n_jobs, pos_label
@@ -67,42 +64,23 @@ class MIBCCV(MIBCParameters, RankScorer, SearchCV):
 
     Attributes
     ----------
-    best_C_ : float
-    best_ridge_ : float or "auto"
-    best_score_ : float
-        Mean score over the folds at the best pair. It is the best of many, so a little high.
-    best_estimator_ : MIBC
-        Fitted on all rows, when `refit`.
-    best_index_ : int
-        Position in ``cv_results_``.
+    best_C_, best_ridge_, best_score_, best_estimator_, best_index_, n_splits_
+        The best pair, as in `RankRCCV`.
     cv_results_ : dict of ndarray
         ``C``, ``ridge``, ``split{k}_test_score``, ``mean_test_score``, ``std_test_score``,
         ``rank_test_score``, ``mean_n_iter``, ``largest_gap``; one entry for each pair.
-    n_splits_ : int
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy over all rows, each
-        scored by the model of the fold that held it out.
+        scored by the model of the fold that held it out; ``specificity_bound_`` is that of this
+        threshold.
     calibration_ : Calibration
         From these scores to the probabilities of `predict_proba`.
-    specificity_bound_ : float
-        As in `MIBC`, at this threshold.
-    coef_, intercept_, classes_, pos_label_, n_iter_, n_features_in_, feature_names_in_
-        As in `MIBC`.
-
-    Raises
-    ------
-    ValueError
-        As `MIBC.fit`, and when some fold holds no rare or no majority row.
 
     Notes
     -----
     Time: as two fits, plus folds x ridges factorisations (d^3) and folds x ridges x Cs solutions,
     each of which starts the next. Memory: the moments of all folds, twice: (2 folds + 4) d^2
     numbers for "full".
-
-    References
-    ----------
-    .. [1] Grave, El Ghaoui, 2014, section 6.2.
 
     Examples
     --------
@@ -121,18 +99,7 @@ class MIBCCV(MIBCParameters, RankScorer, SearchCV):
     verbose: bool | str = "auto"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose C by cross-validation, then fit on all rows.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `MIBC.fit`.
-
-        Returns
-        -------
-        MIBCCV
-            This estimator.
-        """
+        """Choose C by cross-validation, then fit on all rows, as `MIBC.fit` does."""
         Cs = _prices(self.Cs)
         models = self._models(Cs)
         scoring = as_scoring(self.scoring)

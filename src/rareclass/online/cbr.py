@@ -1,5 +1,6 @@
 """CBR: confidence-weighted bipartite ranking (Khalid, Ray and Chitsaz 2016)."""
 
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -45,6 +46,7 @@ class DiagonalState(NamedTuple):
     rng: np.random.Generator
 
 
+@dataclass(eq=False, repr=False)
 class CBR(OnlineRanker):
     """Online ranking with a Gaussian over linear rankers, Algorithms 1 to 3.
 
@@ -101,9 +103,6 @@ class CBR(OnlineRanker):
     offset_ : float
         Score above which a row is called rare: the threshold with the greatest balanced accuracy
         between the buffered rows.
-    state_ : FullState or DiagonalState
-    classes_, pos_label_, n_features_in_, feature_names_in_
-        As in `OnlineRanker`.
 
     Raises
     ------
@@ -137,29 +136,16 @@ class CBR(OnlineRanker):
 
     _steps_shrink = True
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        eta: float = 0.7,
-        buffer_size: int = 50,
-        policy: str = "fifo",
-        covariance: str = "full",
-        random_state: Any = None,
-        class_weight: str | None = None,
-        n_epochs: int = 1,
-        pos_label: Any = None,
-        diagonal_step: str = "exact",
-    ) -> None:
-        self.C = C
-        self.eta = eta
-        self.buffer_size = buffer_size
-        self.policy = policy
-        self.covariance = covariance
-        self.random_state = random_state
-        self.class_weight = class_weight
-        self.n_epochs = n_epochs
-        self.pos_label = pos_label
-        self.diagonal_step = diagonal_step
+    C: float = 1.0
+    eta: float = 0.7
+    buffer_size: int = 50
+    policy: str = "fifo"
+    covariance: str = "full"
+    random_state: Any = None
+    class_weight: str | None = None
+    n_epochs: int = 1
+    pos_label: Any = None
+    diagonal_step: str = "exact"
 
     @property
     def _takes(self) -> Any:  # type: ignore[override]

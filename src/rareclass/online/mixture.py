@@ -1,6 +1,7 @@
 """Several online learners in one pass, judged by what they scored before learning, and mixed."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -84,6 +85,7 @@ class MixtureState(NamedTuple):
     rng: np.random.Generator  # where the orders of `fit` come from
 
 
+@dataclass(eq=False, repr=False)
 class OnlineMixture(OnlineRanker):
     r"""Learns with several learners at once and mixes them by how they have ranked so far.
 
@@ -152,8 +154,6 @@ class OnlineMixture(OnlineRanker):
         between the last 200 rows of each class.
     state_ : MixtureState
         All that moves; ``state_.record`` has losses and recent AUC of every expert.
-    classes_, pos_label_, n_features_in_, feature_names_in_
-        As in `OnlineRanker`; so are the errors.
 
     Notes
     -----
@@ -182,25 +182,14 @@ class OnlineMixture(OnlineRanker):
 
     _is_linear = False
 
-    def __init__(
-        self,
-        members: list[Member] | None = None,
-        share: float = 0.001,
-        n_recent: int = 1000,
-        half_life: float = 1000.0,
-        n_jobs: int | None = None,
-        n_epochs: int = 1,
-        random_state: Any = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.members = members
-        self.share = share
-        self.n_recent = n_recent
-        self.half_life = half_life
-        self.n_jobs = n_jobs
-        self.n_epochs = n_epochs
-        self.random_state = random_state
-        self.pos_label = pos_label
+    members: list[Member] | None = None
+    share: float = 0.001
+    n_recent: int = 1000
+    half_life: float = 1000.0
+    n_jobs: int | None = None
+    n_epochs: int = 1
+    random_state: Any = None
+    pos_label: Any = None
 
     @property
     def weights_(self) -> np.ndarray:

@@ -1,5 +1,6 @@
 """OAM: online AUC maximisation by first-order steps over two buffers."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ class OAMState(NamedTuple):
     rng: np.random.Generator  # where reservoirs draw from
 
 
+@dataclass(eq=False, repr=False)
 class OAM(OnlineRanker):
     r"""Ranks by a weight vector that each new row corrects against a buffer of the other class.
 
@@ -50,9 +52,6 @@ class OAM(OnlineRanker):
     ----------
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy on the buffered rows.
-    state_ : OAMState
-    coef_, classes_, pos_label_, n_features_in_, feature_names_in_
-        As in `OnlineRanker`; so are the errors.
 
     Notes
     -----
@@ -76,21 +75,12 @@ class OAM(OnlineRanker):
 
     _takes = "sparse"
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        buffer_size: int = 50,
-        policy: Literal["fifo", "reservoir"] = "reservoir",
-        n_epochs: int = 1,
-        random_state: Any = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.C = C
-        self.buffer_size = buffer_size
-        self.policy = policy
-        self.n_epochs = n_epochs
-        self.random_state = random_state
-        self.pos_label = pos_label
+    C: float = 1.0
+    buffer_size: int = 50
+    policy: Literal["fifo", "reservoir"] = "reservoir"
+    n_epochs: int = 1
+    random_state: Any = None
+    pos_label: Any = None
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, "a finite number above 0")

@@ -1,6 +1,7 @@
 """OPAUC, OPAUCr and AdaOAM: AUC by square loss, from the moments of both classes."""
 
-from typing import Any, Literal, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -105,6 +106,7 @@ def equal_error_threshold(mean: np.ndarray, deviation: np.ndarray) -> float:
     return float(mean[0] + (mean[1] - mean[0]) * (deviation[0] / both))
 
 
+@dataclass(eq=False, repr=False)
 class OPAUC(OnlineRanker):
     r"""Linear ranker that learns AUC in one pass, without a buffer of rows.
 
@@ -144,10 +146,6 @@ class OPAUC(OnlineRanker):
         Score above which a row is called rare: as many standard deviations above the mean score
         of the majority as below that of the rare class, by the moments. 0 while a class has no
         rows.
-    state_ : MomentState or LowRankState
-        Weights, moments, and the generator of random numbers.
-    coef_, classes_, pos_label_, n_features_in_, feature_names_in_
-        As in `OnlineRanker`.
 
     Raises
     ------
@@ -187,23 +185,14 @@ class OPAUC(OnlineRanker):
     True
     """
 
-    delta: float | None = None  # of AdaOAM
+    delta = cast("float | None", None)  # a parameter of AdaOAM alone
 
-    def __init__(
-        self,
-        eta: float = 2**-8,
-        lam: float = 1e-4,
-        rank: int | None = None,
-        n_epochs: int = 1,
-        random_state: Any = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.eta = eta
-        self.lam = lam
-        self.rank = rank
-        self.n_epochs = n_epochs
-        self.random_state = random_state
-        self.pos_label = pos_label
+    eta: float = 2**-8
+    lam: float = 1e-4
+    rank: int | None = None
+    n_epochs: int = 1
+    random_state: Any = None
+    pos_label: Any = None
 
     @property
     def _takes(self) -> Literal["dense", "sparse"]:  # type: ignore[override]
@@ -277,19 +266,7 @@ class AdaOAM(OPAUC):
     delta : float, default=0.5
         Above 0. Larger makes the first steps shorter, and all features' steps more alike.
     n_epochs, random_state, pos_label
-        As in `OPAUC`.
-
-    Attributes
-    ----------
-    state_ : MomentState
-        Weights, sums of squared gradients, moments, and the generator of random numbers.
-    coef_, offset_, classes_, pos_label_, n_features_in_, feature_names_in_
-        As in `OPAUC`.
-
-    Raises
-    ------
-    ValueError
-        As in `OPAUC`.
+        As in `OnlineRanker`.
 
     Notes
     -----

@@ -156,11 +156,6 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         sample_weight : array-like of shape (n_rows,) or None
             Copies that a row stands for: k is learned k times in a row, 0 is left out. A fraction
             is one more time with the step scaled by it.
-
-        Returns
-        -------
-        OnlineRanker
-            This estimator.
         """
         self._check()
         source = read_features(self, X)
@@ -188,11 +183,6 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         classes : sequence of two labels
             Needed in the first call. The rare one is ``pos_label``, by default the one that sorts
             last: the first rows of a stream cannot tell.
-
-        Returns
-        -------
-        OnlineRanker
-            This estimator.
         """
         first = not self.has_begun
         before = None if first else StreamLabels(self.classes_, self.pos_label_)
@@ -223,18 +213,8 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     def test_then_train(self, X: Any, y: Any) -> np.ndarray:
         """Score each row with what was learned before it, then learn from it.
 
-        The model must have begun: after `start`, `partial_fit` or `fit`.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
-            Labels; a row without one (None, NaN) is scored and not learned from.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Rarity scores: for each row, of the model as it was when the row came.
+        Return the scores, of shape (n_rows,). A row without a label (None, NaN) is scored and not
+        learned from. The model must have begun: after `start`, `partial_fit` or `fit`.
         """
         check_is_fitted(self)
         source = self._source(X)
@@ -285,16 +265,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     # -- scoring -----------------------------------------------------------------------------
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Rarity score ``w . x`` of every row: higher is more like the rare class.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
+        """Rarity scores ``w . x``, of shape (n_rows,): higher is more like the rare class."""
         check_is_fitted(self)
         source = self._source(X, learns=False)
         blocks = _blocks(source, None, _block_rows(source, source.is_sparse))

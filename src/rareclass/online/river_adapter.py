@@ -34,19 +34,9 @@ def as_river(model: OnlineRanker, classes: Sequence[Any] = (False, True)) -> "Ri
         The labels that will come. The rare one is the model's ``pos_label``, by default the one
         that sorts last.
 
-    Returns
-    -------
-    RiverClassifier
-        ``learn_one``, ``predict_proba_one``, ``predict_one`` and ``score_one`` (the raw score).
+    Raises `MissingPackageError` without River, `TypeError` where `model` is no online learner, and
+    `ValueError` on a parameter out of range or other than two classes.
 
-    Raises
-    ------
-    MissingPackageError, TypeError, ValueError
-        Where River is not installed, `model` is no online learner, a parameter is out of range, or
-        there are not two classes.
-
-    Examples
-    --------
     >>> from rareclass.online import CBR, as_river
     >>> ranker = as_river(CBR())
     >>> for amount, night, fraud in [(9, "no", False), (80, "yes", True), (7, "no", False)]:

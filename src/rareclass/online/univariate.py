@@ -1,5 +1,6 @@
 """Learners from single rows: logistic regression, by AdaGrad or Newton steps, and UniExp."""
 
+from dataclasses import dataclass
 from math import log
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ class GaussianState(NamedTuple):
     rng: np.random.Generator  # where the orders of `fit` come from
 
 
+@dataclass(eq=False, repr=False)
 class OnlineLogistic(OnlineRanker):
     r"""Ranks by logistic regression, learned a row at a time.
 
@@ -80,9 +82,6 @@ class OnlineLogistic(OnlineRanker):
     offset_ : float
         Score above which a row is called rare: where it is more likely rare than a row is on the
         whole, ``-b`` plus the log odds of the classes so far; ``-b`` with balanced classes.
-    state_ : LogisticState or GaussianState
-    coef_, classes_, pos_label_, n_features_in_, feature_names_in_
-        As in `OnlineRanker`; so are the errors.
 
     Notes
     -----
@@ -109,21 +108,12 @@ class OnlineLogistic(OnlineRanker):
     _takes = "sparse"
     _steps_shrink = True
 
-    def __init__(
-        self,
-        eta: float = 0.3,
-        class_weight: str | None = None,
-        steps: str = "adagrad",
-        n_epochs: int = 1,
-        random_state: Any = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.eta = eta
-        self.class_weight = class_weight
-        self.steps = steps
-        self.n_epochs = n_epochs
-        self.random_state = random_state
-        self.pos_label = pos_label
+    eta: float = 0.3
+    class_weight: str | None = None
+    steps: str = "adagrad"
+    n_epochs: int = 1
+    random_state: Any = None
+    pos_label: Any = None
 
     def _check_parameters(self) -> None:
         check_number("eta", self.eta, "a finite number above 0")
@@ -204,6 +194,7 @@ class UniExpState(NamedTuple):
     rng: np.random.Generator  # where the orders of `fit` come from
 
 
+@dataclass(eq=False, repr=False)
 class UniExp(OnlineRanker):
     r"""Ranks by stochastic gradient steps on a class-weighted exponential loss of single rows.
 
@@ -231,9 +222,6 @@ class UniExp(OnlineRanker):
     ----------
     offset_ : float
         Score above which a row is called rare: 0, where the loss of both classes is the same.
-    state_ : UniExpState
-    coef_, classes_, pos_label_, n_features_in_, feature_names_in_
-        As in `OnlineRanker`; so are the errors.
 
     Notes
     -----
@@ -258,13 +246,10 @@ class UniExp(OnlineRanker):
 
     _takes = "sparse"
 
-    def __init__(
-        self, eta: float = 0.01, n_epochs: int = 1, random_state: Any = None, pos_label: Any = None
-    ) -> None:
-        self.eta = eta
-        self.n_epochs = n_epochs
-        self.random_state = random_state
-        self.pos_label = pos_label
+    eta: float = 0.01
+    n_epochs: int = 1
+    random_state: Any = None
+    pos_label: Any = None
 
     def _check_parameters(self) -> None:
         check_number("eta", self.eta, "a finite number above 0")

@@ -56,18 +56,8 @@ class KernelModel(
     def score_samples(self, X: Any) -> np.ndarray:
         """Score f(x) of every row: higher is more like the rare class, or the highest level.
 
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Only the order of scores and their distances mean something.
-
-        Notes
-        -----
-        Cost: O(n_landmarks n_features) a row, in blocks; no memory but the result.
+        Only the order of scores and their distances mean something. O(n_landmarks n_features) a
+        row, in blocks; no memory but the result, of shape (n_rows,).
         """
         check_is_fitted(self)
         return finite_scores(super().score_samples(X))
@@ -79,18 +69,8 @@ class KernelModel(
         with a ridge penalty is the kernel model: inner products of features are the kernel
         projected on the landmarks, and the score is ``transform(X) @ w`` for some w.
 
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, rank)
-            rank is at most the number of landmarks: duplicates add no direction.
-
-        Notes
-        -----
-        Cost: O(n_landmarks (n_features + rank)) a row.
+        Of shape (n_rows, rank), rank at most the number of landmarks: duplicates add no direction.
+        O(n_landmarks (n_features + rank)) a row.
         """
         check_is_fitted(self)
         return self._map(X, self.whitener_)
@@ -125,11 +105,6 @@ class KernelMachine(MachineParameters, KernelModel):
             or any labels with `levels`.
         sample_weight : array-like of shape (n_rows,) or None
             Weights at or above 0: k counts a row k times, 0 leaves it out.
-
-        Returns
-        -------
-        estimator
-            This one.
         """
         self._check_parameters([self.lam])
         # 1. to 3.

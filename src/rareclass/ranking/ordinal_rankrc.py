@@ -30,16 +30,7 @@ class RanksLevels(ClassifierMixin):
     _calibrates = False
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Rank of every row, one number whatever the number of levels: `score_samples`.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
+        """Rank of every row, one number whatever the number of levels: `score_samples`."""
         return self.score_samples(X)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -135,10 +126,6 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         over levels (`rareclass.decide.level_thresholds`). -inf or inf where a level is never worth
         predicting. Training scores of landmarks are optimistic; `OrdinalRankRCCV` learns the
         thresholds on held-out scores.
-    landmarks_, landmark_rows_, n_landmarks_, dual_coef_, whitener_, width_ : as in `RankRC`
-    feature_scales_, duality_gap_ : as in `RankRC`
-    objective_, optimality_, n_iter_, status_, history_ : as in `RankRC`
-    n_features_in_, feature_names_in_ : as in `RankRC`
 
     Raises
     ------
@@ -194,8 +181,7 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
 class OrdinalRankRCCV(RanksLevels, KernelSearch):
     """`OrdinalRankRC` with lam chosen by cross-validation.
 
-    One kernel serves all folds and lams, which share the passes of the rows. In a fold the
-    held-out rows have no weight and are no landmarks.
+    The search, its results and its costs are those of `RankRCCV`.
 
     Parameters
     ----------
@@ -219,39 +205,13 @@ feature_scaling, tol, max_iter, memory, kernel_dtype, n_jobs, random_state, verb
 
     Attributes
     ----------
-    best_lam_ : float
-    best_width_ : as in `RankRCCV`
-    best_score_ : float
-        Mean score over the folds at the best lam. It is the best of many, so a little high.
-    best_estimator_ : OrdinalRankRC
-        Fitted on all rows, when `refit`.
-    best_index_ : int
-        Position in `cv_results_`: in ``lams`` where there is one width.
-    cv_results_ : dict of ndarray
-        As in `RankRCCV`, one entry for each width and lam.
-    n_splits_ : int
+    best_lam_, best_width_, best_score_, best_estimator_, best_index_, cv_results_, n_splits_
+        As in `RankRCCV`.
     thresholds_ : ndarray of shape (n_levels - 1,)
         As in `OrdinalRankRC`, learned on scores of held-out rows: each row scored by the model
         of the fold that held it out.
     calibration_ : LevelCalibration
         From these scores to the probabilities of levels, of `predict_proba`.
-    classes_, majority_level_, n_iter_, feature_scales_, n_features_in_, feature_names_in_
-        As in `OrdinalRankRC`.
-
-    Raises
-    ------
-    ValueError
-        As `OrdinalRankRC.fit`, and when some fold holds no row of the majority level or none of
-        the others.
-
-    Notes
-    -----
-    Time: folds x lams solutions over one kernel of rows x landmarks; a pass of the rows serves up
-    to 16 of them at once, and held-out scores of all lams of a fold take one pass together.
-
-    References
-    ----------
-    .. [1] Tayal, Coleman, Li, 2014, as in `OrdinalRankRC`, section 5.
 
     Examples
     --------

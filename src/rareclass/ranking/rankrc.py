@@ -101,10 +101,8 @@ class RankRC(RankScorer, KernelMachine):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels, sorted.
-    pos_label_ : label
-        The rare class.
+    classes_, pos_label_ : ndarray of shape (2,), label
+        The labels, sorted; the rare one.
     landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)
         The distinct rows that carry the model, in the units of X. With "l1" those that dropped out
         are left out here, in ``landmark_rows_``, ``dual_coef_`` and ``whitener_``.
@@ -131,18 +129,13 @@ class RankRC(RankScorer, KernelMachine):
         The minimum found, and what `tol` is about there.
     duality_gap_ : float
         With "l1": no model has an objective lower than ``objective_`` by more than this.
-    n_iter_ : int
-        Newton iterations.
-    status_ : str
-        "converged", "stopped at rounding error" or "reached max_iter".
+    n_iter_, status_ : int, str
+        Newton iterations; "converged", "stopped at rounding error" or "reached max_iter".
     history_ : list of Step
         (iteration, objective, optimality, step, passes, in_memory, foreseen) after each iteration:
         passes counts readings of the majority, a part of the rows by its share; in_memory is the
         share of the kernel that fits in `memory`; foreseen is true where parts of the rows tell
         objective and optimality.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        When the columns have names.
 
     Raises
     ------
@@ -346,26 +339,12 @@ class RankSVM(RankRC):
 def rankrc_path(
     X: Any, y: Any, lams: Sequence[float], sample_weight: Any = None, **parameters: Any
 ) -> list[RankRC]:
-    """A fitted `RankRC` for each lam, at little more than the price of one.
+    """A fitted `RankRC` for each lam, in their order, at little more than the price of one.
 
     On few rows each solution starts the next; on many, the lams share every pass of the rows.
+    ``X, y, sample_weight`` are those of `RankRC.fit`; for rows on disk ``rows, rows.y`` and
+    ``rows.sample_weight``. `parameters` are those of `RankRC` but lam.
 
-    Parameters
-    ----------
-    X, y, sample_weight
-        As in `RankRC.fit`. For rows on disk ``rows, rows.y`` and, if any, ``rows.sample_weight``.
-    lams : sequence of float
-        In any order.
-    **parameters
-        Parameters of `RankRC` but lam.
-
-    Returns
-    -------
-    list of RankRC
-        In the order of `lams`.
-
-    Examples
-    --------
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(200, weights=[0.9], random_state=0)
     >>> [model.lam for model in rankrc_path(X, y, [1.0, 0.1])]

@@ -57,15 +57,12 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
 
     Attributes
     ----------
-    best_lam_ : float
-    best_width_ : float
-        Sigma of the best: a multiple of the width of all rows where `widths` are given.
+    best_lam_, best_width_ : float
+        The best lam, and sigma: a multiple of the width of all rows where `widths` are given.
     best_score_ : float
         Mean score over the folds of the best. It is chosen from many, so a little high.
-    best_estimator_ : RankRC
-        Fitted on all rows, when `refit`.
-    best_index_ : int
-        Position in `cv_results_`: in ``lams`` where there is one width.
+    best_estimator_, best_index_, n_splits_
+        The model of all rows, when `refit`; its position in `cv_results_`; number of folds.
     cv_results_ : dict of ndarray
         ``lam``, ``width``, ``split{k}_test_score``, ``mean_test_score``,
         ``std_test_score``, ``rank_test_score``, with "roc_auc" and `equal_within` above 0
@@ -73,30 +70,20 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
         ``mean_n_iter``, ``mean_passes``, ``mean_n_landmarks`` (in use, over the folds), and with
         `max_landmarks` ``n_landmarks`` (in use by the model of all rows), one entry for each width
         and lam.
-    n_splits_ : int
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy over all rows, each
         scored by the model of the fold that held it out; with "f1" the best F1, with "break_even"
         as many rows as are rare, with "precision_at_k" k.
     calibration_ : Calibration
         From these scores to the probabilities of `predict_proba`.
-    classes_, pos_label_, n_iter_, feature_scales_, n_features_in_, feature_names_in_
-        As in `RankRC`. Each fold learns scales of its own from its training rows; those of
-        ``feature_scales_`` are learned on all rows.
-
-    Raises
-    ------
-    ValueError
-        As `RankRC.fit`, and when some fold holds no rare or no majority row.
+    feature_scales_ : ndarray of shape (n_features,) or None
+        Learned on all rows; each fold learns scales of its own from its training rows.
 
     Notes
     -----
-    Time: folds x lams solutions over one kernel of rows x landmarks; a pass of the rows serves
-    up to 16 of them at once, and held-out scores of all folds and lams take one pass together.
-
-    References
-    ----------
-    .. [1] Tayal, Coleman, Li, "RankRC", IEEE TKDE 27(12), 2015, section 6.
+    Section 6 of the paper. Time: folds x lams solutions over one kernel of rows x landmarks; a pass
+    of the rows serves up to 16 of them at once, and held-out scores of all folds and lams take one
+    pass together. A fold without a rare or a majority row is an error.
 
     Examples
     --------

@@ -83,18 +83,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
     _scorings: ClassVar[Mapping[str, Scoring]]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose lam by cross-validation, then fit on all rows.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `RankRC.fit`.
-
-        Returns
-        -------
-        estimator
-            This one.
-        """
+        """Choose lam by cross-validation, then fit on all rows, as `RankRC.fit` does."""
         machine = self._model(self._machine)
         self._check_parameters(machine)
         measures = [as_scoring(self.scoring, self._scorings)]

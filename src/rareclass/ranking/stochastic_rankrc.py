@@ -83,29 +83,18 @@ class StochasticRankRC(RankScorer, KernelModel):
 
     Attributes
     ----------
-    classes_, pos_label_, landmarks_, n_landmarks_, dual_coef_, whitener_, width_ : as in `RankRC`
     n_rare_ : int
         Rare rows held.
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy between the rare rows and
         a uniform sample of up to 8,192 majority rows seen.
-    objective_ : float
-        Estimate of the objective: the running model at its minimum.
-    optimality_ : float
-        Estimate of its distance from the minimum, relative to it.
-    n_iter_ : int
-        Passes begun; 1 in a stream.
-    status_ : str
-        "converged" when `optimality_` is at most `tol`, "reached max_iter", or "learning" in a
-        stream.
+    objective_, optimality_ : float
+        Estimates: the running model at its minimum, and the distance from it, relative to it.
+    n_iter_, status_ : int, str
+        Passes begun, 1 in a stream; "converged" when `optimality_` is at most `tol`,
+        "reached max_iter", or "learning" in a stream.
     state_ : MiniBatchState
         Everything that moves; enough to go on from.
-    n_features_in_, feature_names_in_ : as in `RankRC`
-
-    Raises
-    ------
-    ValueError
-        As `RankRC`, and on a loss that is no sum over pairs.
 
     Notes
     -----
@@ -158,18 +147,7 @@ class StochasticRankRC(RankScorer, KernelModel):
     verbose: bool | str = "auto"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn to rank the rare rows first, in passes over the rows; what was learned is lost.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `RankRC.fit`.
-
-        Returns
-        -------
-        StochasticRankRC
-            This estimator.
-        """
+        """Learn as `RankRC.fit` does, in passes over the rows; what was learned is lost."""
         loss = self._checked_loss()
         source = read_features(self, X, squares=True)
         labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
@@ -214,21 +192,9 @@ class StochasticRankRC(RankScorer, KernelModel):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the next rows of a stream: the rows of a call are a mini-batch, or several.
 
-        Rare rows are held. Those that come later join the loss, and what was learned before counts
-        less, in proportion to the rare rows it did not know.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`; y may hold one class only. The order should be random.
-        classes : sequence of two labels
-            Needed in the first call. The rare one is ``pos_label``, by default the one that sorts
-            last: the first rows of a stream cannot tell.
-
-        Returns
-        -------
-        StochasticRankRC
-            This estimator.
+        Parameters are those of `OnlineRanker.partial_fit`; the order of rows should be random. Rare
+        rows are held. Those that come later join the loss, and what was learned before counts less,
+        in proportion to the rare rows it did not know.
         """
         loss, first = self._checked_loss(), "state_" not in vars(self)
         before = None if first else StreamLabels(self.classes_, self.pos_label_)

@@ -17,6 +17,7 @@ from rareclass.ensemble.members.member import (
 )
 from rareclass.ensemble.score_functions import KernelFunction, LinearFunction, ScoreFunction
 from rareclass.estimators.search import Fold
+from rareclass.kernels.landmarks import spread_out
 from rareclass.labels.two_classes import Labels
 from rareclass.ranking.ranking_data import KernelSettings
 from rareclass.ranking.solve import CrossFittedMachines, cross_fit
@@ -102,10 +103,7 @@ class KernelMember(Member):
         rng = check_random_state(rows.seed)
         rare = labels.rare
         if len(rare) > self.most_rare:
-            from sklearn.cluster import kmeans_plusplus
-
-            picked = kmeans_plusplus(rows.X[rare], self.most_rare, random_state=rng)[1]
-            rare = rare[np.unique(picked)]
+            rare = spread_out(rare, rows.X.__getitem__, self.most_rare, rng)
         n_majority = min(self.n_majority, len(labels.majority))
         majority = rng.choice(labels.majority, n_majority, replace=False)
         return np.sort(np.concatenate([rare, majority]))
