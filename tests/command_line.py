@@ -1,6 +1,8 @@
 """The command line, run in this process."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -75,6 +77,12 @@ def fit_in(folder, train, new, *words):
     train.write_csv(paths[0])
     new.write_csv(paths[1])
     return Fitted(folder, *paths, printed("fit", paths[0], *words, "--out", paths[2]))
+
+
+def in_new_process(code, *words, **more):
+    """Run Python code in a process of its own; `more` as `subprocess.run` takes it."""
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, **more)
 
 
 def scores_of(model, rows, *words):

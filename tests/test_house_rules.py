@@ -65,7 +65,7 @@ MOST_CODE = {
     "stream": 2060,
     "tables": 3993,
 }
-MOST_LINES = {"src/rareclass": 75_390, "tests": 53_648, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_390, "tests": 53_555, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from command_line import in_new_process
 from made_tables import purchases
 
 pytestmark = pytest.mark.sampled(0)
@@ -52,8 +53,7 @@ main()
 
 @pytest.mark.parametrize("after", ["pass", "raise RuntimeError('nothing was compiled')"])
 def test_interrupt_in_a_callback_is_not_lost(after):
-    command = [sys.executable, "-c", INTERRUPTED_IN_A_CALLBACK.replace("HERE", after)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    found = in_new_process(INTERRUPTED_IN_A_CALLBACK.replace("HERE", after))
     assert (found.returncode, found.stdout) == (130, "")
     assert found.stderr == "Error: Stopped; nothing was left half-written.\n"
 
@@ -67,6 +67,6 @@ def test_interrupt_while_the_command_starts():
         "sys.meta_path.insert(0, Stop())\n"
         "from rareclass.cli.main import main; main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = in_new_process(code)
     assert done.returncode == 130
     assert done.stderr == "Error: Stopped; nothing was left half-written.\n"

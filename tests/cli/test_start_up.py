@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
@@ -12,7 +10,7 @@ import polars as pl
 import pytest
 
 import rareclass as package
-from command_line import run
+from command_line import in_new_process, run
 from made_tables import purchases
 from rareclass.cli.method import MethodName
 
@@ -49,15 +47,8 @@ print(len(model.score_samples(rows.head(7))), model.outside(rows.assign(x=99)))
 """
 
 
-def command(code, *words, env=None):
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)],
-        capture_output=True, text=True, timeout=300, env=env,
-    )  # fmt: skip
-
-
 def imported(*words):
-    done = command(RUN_AND_LIST, *words)
+    done = in_new_process(RUN_AND_LIST, *words)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.rsplit("imported:", 1)[1].split())
 
@@ -70,7 +61,7 @@ def test_help_and_version_import_nothing_heavy():
         "    try: main()\n    except SystemExit as end: assert not end.code, words\n"
         f"    print('heavy:', *words, *({{*sys.modules}} & {{*{HEAVY}}}), file=sys.stderr)"
     )
-    done = command(code)
+    done = in_new_process(code)
     assert done.returncode == 0, done.stderr
     found = [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("heavy:")]
     assert found == [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)]
@@ -100,7 +91,7 @@ def test_what_a_classifier_learns_by_is_not_imported_before_it_learns():
         "from rareclass import RareClassifier; RareClassifier()\n"
         "print(*sorted({*sys.modules} - before))"
     )
-    done = command(code)
+    done = in_new_process(code)
     assert done.returncode == 0, done.stderr
     found = set(done.stdout.split())
     assert found & {*NOT_BEFORE_FIT} == set()
@@ -113,7 +104,7 @@ def test_a_short_process_looks_for_cycles_seldom_and_at_its_end_not_at_all():
         "try: main()\nexcept SystemExit: pass\n"
         "print(gc.get_threshold()[0], gc.get_freeze_count() > 10_000)"
     )
-    assert command(code, "--version").stdout.split()[-2:] == ["10000", "True"]
+    assert in_new_process(code, "--version").stdout.split()[-2:] == ["10000", "True"]
 
 
 @pytest.mark.sampled(0)
@@ -165,7 +156,7 @@ def test_a_row_is_scored_without_scikit_learn_and_pandas(tmp_path, method):
 @pytest.mark.parametrize("package", ["typer", "rich"])
 @pytest.mark.thorough
 def test_a_package_of_the_extra_that_is_absent(fitted, tmp_path, package):
-    done = command(
+    done = in_new_process(
         ABSENT.format(packages=[package]) + RUN,
         "score", fitted.model, fitted.new, "--out", tmp_path / "s.csv",
     )  # fmt: skip
@@ -180,7 +171,7 @@ def test_a_package_of_the_extra_that_is_absent(fitted, tmp_path, package):
 @pytest.mark.thorough
 def test_the_library_learns_and_scores_without_the_extra():
     extra = ("typer", "rich", "matplotlib", "jinja2", "fsspec")
-    done = command(ABSENT.format(packages=extra) + LEARN_AND_SCORE)
+    done = in_new_process(ABSENT.format(packages=extra) + LEARN_AND_SCORE)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "7 {'x': 120}\n"
 
@@ -192,7 +183,7 @@ def test_rooms_that_are_not_to_be_imported_are_there(names):
 
 
 def test_a_package_of_ours_that_is_absent_is_no_matter_of_extras():
-    done = command(ABSENT.format(packages=["email"]) + RUN, "--help")
+    done = in_new_process(ABSENT.format(packages=["email"]) + RUN, "--help")
     assert done.returncode != 2 or "rareclass[cli]" not in done.stderr
 
 
@@ -223,14 +214,14 @@ def test_nothing_can_be_cached_and_home_is_no_folder(read_only, tmp_path):
     table = purchases(120)
     table.write_csv(tmp_path / "t.csv")
     model, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
-    where = command("import rareclass; print(rareclass.__file__)", env=read_only)
+    where = in_new_process("import rareclass; print(rareclass.__file__)", env=read_only)
     assert where.stdout.startswith(str(tmp_path))
     told = []
     for words in (
         ["fit", tmp_path / "t.csv", "-t", "fraud", "--method", "rankrc", "-o", model],
         ["score", model, tmp_path / "t.csv", "-o", scores],
     ):
-        done = command(RUN, *words, env=read_only)
+        done = in_new_process(RUN, *words, env=read_only)
         assert done.returncode == 0, done.stderr
         told.append(done.stderr.splitlines())
     assert len(told[0]) == 1
@@ -239,6 +230,6 @@ def test_nothing_can_be_cached_and_home_is_no_folder(read_only, tmp_path):
 
 
 def test_the_package_is_run_as_a_module():
-    command = [sys.executable, "-m", "rareclass", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    code = "import runpy; runpy.run_module('rareclass', run_name='__main__')"
+    done = in_new_process(code, "--version")
     assert (done.returncode, done.stdout.split()) == (0, ["rareclass", package.__version__])

@@ -1,24 +1,17 @@
 """Tables as users have them, by the real command."""
 
 import gzip
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
 import pytest
 
-from command_line import QUICK, invoke, json_of, run, scores_of
+from command_line import QUICK, in_new_process, invoke, json_of, run, scores_of
 from faults import refusal
 from made_tables import purchases
 from rareclass.errors import ErrorKind
 
 COMMAND = "from rareclass.cli.main import main; main()"
-
-
-def in_a_process(*words, code=COMMAND):
-    command = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def long_table(n_rows=6000):
@@ -42,7 +35,7 @@ def test_a_refused_table_ends_the_process_cleanly(tmp_path, verb, fault):
         packed = gzip.compress("\n".join(lines).encode())
         path.write_bytes(packed[: len(packed) // 2])
     more = ["--rare", "1"] if verb == "hunt" else []
-    done = in_a_process(verb, path, "--target", "y", "--out", tmp_path / "o.rareclass", *more)
+    done = in_new_process(COMMAND, verb, path, "--target", "y", "--out", tmp_path / "o", *more)
     assert done.returncode == 2, done.stderr
     said = " ".join(done.stderr.split())
     wanted = {"short": "got 3 at row 3,001 (line 3,002): 1,2,3", "cut": "is cut short or damaged"}
@@ -67,7 +60,7 @@ finally:
 
 @pytest.mark.sampled(0)
 def test_a_fit_opens_its_file_once(train_csv, out):
-    done = in_a_process("fit", train_csv, "-t", "fraud", *QUICK, "-o", out, code=OPENED)
+    done = in_new_process(OPENED, "fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "opened 1"
 

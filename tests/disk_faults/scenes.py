@@ -14,12 +14,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from cli.test_hunt import FEW, payments
-from command_line import QUICK
+from command_line import QUICK, invoke, run
 from made_tables import purchases
-from rareclass.cli.app import app
 from rareclass.model.model_file import load_model
 from rareclass.review import ReviewJournal
 from rareclass.stored import pack
@@ -27,15 +25,6 @@ from rareclass.stream.checkpoint import KINDS, checkpoints_in
 from stream.messy_stream import messy_records, outcome, write_csv
 
 SCRATCH = "scratch"  # the folder of temporary files of a scene
-
-
-def run(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def _succeed(*words):
-    result = run(*words)
-    assert result.exit_code == 0, result.output
 
 
 @dataclass(frozen=True)
@@ -55,7 +44,7 @@ class Scene:
     grows: frozenset[str] = field(default=frozenset())  # outputs to which a command adds
 
     def run(self, folder):
-        return run(*(word.replace("@", f"{folder}/") for word in self.words))
+        return invoke(*(word.replace("@", f"{folder}/") for word in self.words))
 
     def run_again(self, folder):
         """Run the command where it has failed before; it must succeed."""
@@ -141,8 +130,8 @@ def _models():
     purchases(seed=1).write_csv(folder / "new.csv")
     purchases(seed=1).write_parquet(folder / "new.parquet")
     words = ("--target", "fraud", "--out", folder / "m.rareclass")
-    _succeed("fit", folder / "train.csv", *QUICK, *words)
-    _succeed(
+    run("fit", folder / "train.csv", *QUICK, *words)
+    run(
         "fit", folder / "train.csv", "--method", "mibc", *words[:2], "--out", folder / "k.rareclass"
     )
     return folder
@@ -170,13 +159,13 @@ def _hunted(folder):
     payments().write_csv(folder / "pay.csv")
     # The earlier hunt has more cases than the one to come.
     payments(240).write_csv(folder / "less.csv")
-    _succeed("hunt", folder / "less.csv", *_CASES, "--out", folder / "found")
+    run("hunt", folder / "less.csv", *_CASES, "--out", folder / "found")
 
 
 def _streamed(folder):
     records = messy_records(300, n_sure=300)
     write_csv(folder / "rows.csv", records[:100])
-    _succeed(*(word.replace("@", f"{folder}/") for word in _STREAM))
+    run(*(word.replace("@", f"{folder}/") for word in _STREAM))
     write_csv(folder / "rows.csv", records)
 
 
@@ -184,7 +173,7 @@ def _reviewed(folder):
     known = pl.int_range(pl.len()) < 40
     table = purchases().with_columns(pl.when(known).then(pl.col("fraud")))
     table.write_csv(folder / "open.csv")
-    _succeed(*(word.replace("@", f"{folder}/") for word in _REVIEW), "--list", folder / "old.csv")
+    run(*(word.replace("@", f"{folder}/") for word in _REVIEW), "--list", folder / "old.csv")
     rows = pl.read_csv(folder / "old.csv")
     truth = purchases().select("order", pl.col("fraud").alias("review verdict"))
     filled = rows.drop("review verdict").join(truth, on="order", maintain_order="left")

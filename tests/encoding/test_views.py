@@ -1,14 +1,12 @@
 """Views of a table: bounded, centred, the same row by row, and nothing of a row's own label."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
 
-import rareclass
 from rareclass.encoding import log_odds as category_statistics
 from rareclass.encoding.bounded_numbers import HOWS
 from rareclass.encoding.table_statistics import TableStatistics
@@ -214,24 +212,6 @@ def test_views_by_name_are_new_each_time():
         assert view is not make()
         X = view.fit_transform(TABLE, RARE, None, FOLD)
         assert view.transform(TABLE).shape == X.shape, name
-
-
-def test_rows_are_encoded_where_only_the_core_is_installed():
-    """Neither views nor what they import, near or far, import what the command line needs."""
-    package = Path(rareclass.__file__).parent
-    waiting, seen = ["encoding.views"], set()
-    while waiting:
-        name = waiting.pop()
-        seen.add(name)
-        path = package / name.replace(".", "/")
-        is_room = (path / "__init__.py").exists()
-        path = path / "__init__.py" if is_room else path.with_suffix(".py")
-        code = path.read_text()
-        found = re.findall(r"^\s*(?:from|import) ([\w.]+)", code, re.MULTILINE)
-        assert not {each.split(".")[0] for each in found} & {"pandas", "skrub", "skops"}
-        own = {each.removeprefix("rareclass.") for each in found if each.startswith("rareclass.")}
-        waiting.extend(own - seen)
-    assert "encoding.typed_table" in seen
 
 
 def test_what_is_lacking_is_told():

@@ -127,16 +127,14 @@ def test_costs_of_errors_do_not_turn_the_rare_class_round(estimator, flip):
     assert roc_auc(Y == 1, estimator.score_samples(ROWS)) > 0.85
 
 
-@pytest.mark.parametrize("weight", [None, np.ones(400), np.where(Y == 1, 9.0, 1.0)])
-def test_nothing_is_said_where_rows_and_weights_agree(weight):
-    with warnings.catch_warnings(action="error"):
-        RankRC().fit(ROWS, Y, sample_weight=weight)
-
-
-def test_a_label_that_is_named_needs_no_warning():
-    with warnings.catch_warnings(action="error"):
-        assert RankRC(pos_label=1).fit(ROWS, Y, sample_weight=COSTS).pos_label_ == 1
-        assert RankRC(pos_label=0).fit(ROWS, Y, sample_weight=COSTS).pos_label_ == 0
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("label", "weight"),
+    [(None, None), (None, np.ones(400)), (None, 1.0 + 8.0 * Y), (1, COSTS), (0, COSTS)],
+)
+def test_nothing_is_said_where_rows_and_weights_agree_or_the_label_is_named(label, weight):
+    fitted = RankRC(pos_label=label).fit(ROWS, Y, sample_weight=weight)
+    assert fitted.pos_label_ == (1 if label is None else label)
 
 
 def test_balls_go_by_rows_too():

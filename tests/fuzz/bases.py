@@ -2,29 +2,18 @@
 
 import numpy as np
 import polars as pl
-from typer.testing import CliRunner
 
-from rareclass.cli.app import app
+from command_line import run
+from made_tables import purchases
 
 MODELS = ("auto", "trees", "rankrc", "mibc", "ordinal", "sparse", "hunt", "cbr", "adaoam")
 
 
-def purchases(n_rows=160, seed=0):
-    """A tenth of the rows are fraud, told apart by amount and country; every kind of column."""
-    rng = np.random.default_rng(seed)
-    rare = np.arange(n_rows) % 8 == 3
-    days = np.datetime64("2024-01-01") + rng.integers(0, 300, n_rows).astype("timedelta64[D]")
-    return pl.DataFrame(
-        {
-            "order": [f"o-{k * 7919 % 99991}" for k in range(n_rows)],
-            "amount": (rng.normal(50, 10, n_rows) + 25 * rare).round(2),
-            "items": rng.integers(1, 9, n_rows),
-            "country": np.where(rare & (rng.random(n_rows) < 0.5), "XX", "DE"),
-            "member": rng.random(n_rows) < 0.5,
-            "day": days,
-            "level": np.where(rare, 1 + np.arange(n_rows) % 2, 0),
-            "fraud": np.where(rare, "yes", "no"),
-        }
+def rows_of_every_kind(n_rows=160):
+    days, place = np.random.default_rng(1).integers(0, 300, n_rows), pl.int_range(n_rows)
+    return purchases(n_rows).with_columns(
+        day=pl.Series(np.datetime64("2024-01-01") + days.astype("timedelta64[D]")),
+        level=pl.when(pl.col("fraud") == "yes").then(1 + place // 10 % 2).otherwise(0),
     )
 
 
@@ -41,19 +30,13 @@ def svmlight(n_rows=160, seed=0):
 
 def make_tables(folder):
     folder.mkdir(parents=True, exist_ok=True)
-    table = purchases()
+    table = rows_of_every_kind()
     table.write_csv(folder / "rows.csv")
     known = pl.when(pl.int_range(pl.len()) % 2 == 1).then("fraud")
     table.with_columns(fraud=known).write_csv(folder / "hunt.csv")
     table.write_ndjson(folder / "rows.jsonl")
     table.write_parquet(folder / "rows.parquet")
     (folder / "rows.svmlight").write_text(svmlight())
-
-
-def _run(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    if result.exit_code:
-        raise RuntimeError(f"{words}: {result.output}") from result.exception
 
 
 def make_model(folder, kind):
@@ -63,24 +46,24 @@ def make_model(folder, kind):
     rows, target = folder / "rows.csv", ("--target", "fraud", "--drop", "order", "--drop", "level")
     quick = ("--folds", "2")
     if kind == "auto":
-        _run("fit", rows, *target, "--out", out, *quick)
+        run("fit", rows, *target, "--out", out, *quick)
     elif kind == "trees":
         members = ("--members", "extra trees,histogram boosting")
-        _run("fit", rows, *target, "--out", out, *quick, *members)
+        run("fit", rows, *target, "--out", out, *quick, *members)
     elif kind == "rankrc":
-        _run("fit", rows, *target, "--method", "rankrc", "--lam", "2^-4", "--out", out)
+        run("fit", rows, *target, "--method", "rankrc", "--lam", "2^-4", "--out", out)
     elif kind == "mibc":
-        _run("fit", rows, *target, "--method", "mibc", "--out", out, *quick)
+        run("fit", rows, *target, "--method", "mibc", "--out", out, *quick)
     elif kind == "ordinal":
-        _run("fit", rows, "--target", "level", "--drop", "order", "--drop", "fraud",
+        run("fit", rows, "--target", "level", "--drop", "order", "--drop", "fraud",
              "--method", "ordinal-rankrc", *quick, "--out", out)  # fmt: skip
     elif kind == "sparse":
-        _run("fit", folder / "rows.svmlight", "--method", "rankrc", "--lam", "2^-4", "--out", out)
+        run("fit", folder / "rows.svmlight", "--method", "rankrc", "--lam", "2^-4", "--out", out)
     elif kind == "hunt":
         words = ("--target", "fraud", "--rare", "yes", "--cleared", "no", "--kernel", "none")
-        _run("hunt", folder / "hunt.csv", *words, "--c1", "1", "--c2", "1e-3", *quick, "-o", out)
+        run("hunt", folder / "hunt.csv", *words, "--c1", "1", "--c2", "1e-3", *quick, "-o", out)
     else:
-        _run("stream", rows, "--target", "fraud", "--id", "order", "--drop", "level", "--learner",
+        run("stream", rows, "--target", "fraud", "--id", "order", "--drop", "level", "--learner",
              kind, "--checkpoint", out)  # fmt: skip
     return out
 

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -15,7 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from command_line import invoke
+from command_line import in_new_process, invoke
 from faults import refusal
 from rareclass.errors import ErrorKind
 from rareclass.model.model_file import load_model, save_model
@@ -125,9 +124,7 @@ print(before, compiled())
 def test_what_is_compiled_is_compiled_before_the_first_request(tmp_path):
     """Compiling takes longer than a request may, on a machine that has not done it yet."""
     model = fit(tmp_path, "--members", "extra trees", "--folds", "2")
-    words = [sys.executable, "-c", _COMPILED, str(model)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    before, after = done.stdout.split()
+    before, after = in_new_process(_COMPILED, model, check=True).stdout.split()
     assert before == after
     assert int(before) > 0
 
