@@ -36,7 +36,7 @@ def ordinal_table(n_rows, shares, n_features=3, seed=0):
     return X[order], y[order]
 
 
-def skimmed_shops(seed=1, how="bursts", n=6000):
+def skimmed_shops(seed=1, how="bursts", n=6000, is_dated=True):
     """Payments in the order of time: some shops are skimmed for six days, for good, or none is."""
     n_shops, n_days = 120, 60
     rng = np.random.default_rng(seed)
@@ -47,6 +47,8 @@ def skimmed_shops(seed=1, how="bursts", n=6000):
     amount = rng.normal(size=n)
     rare = (skimmed & (rng.random(n) < 0.8)) | (amount + 0.5 * rng.normal(size=n) > 2.2)
     table = pd.DataFrame({"amount": amount, "shop": [f"shop {k * 37 % 997}" for k in shop]})
+    if is_dated:
+        table["when"] = np.datetime64("2026-03-01") + day
     return table, rare
 
 

@@ -101,11 +101,12 @@ FINDINGS: dict[F, Entry] = {
     ),
     F.HOLDS_NEARBY: Entry(
         "Rare rows with the same value of a column stand close together in the table, and the "
-        "column says much less about rows far away. The model allows for it.",
-        "Pass `time`, so that the estimate allows for it, too.",
+        "column says much less about rows far away.",
+        "If the rows are in the order of time, pass `time`: model and estimate allow for it then.",
     ),
     F.DOES_NOT_CARRY_OVER: Entry(
-        "The values of a column say nothing about rows far away; the column is left out."
+        "Rows of other times rank better without a column, whose values hold for nearby rows only: "
+        "it is left out."
     ),
     F.LEARNED_BY_VALUE: Entry(
         "The model learns single values of a column, such as single customers.",

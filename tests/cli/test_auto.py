@@ -336,12 +336,13 @@ def test_identifiers_are_told_of(tmp_path, how):
     table.with_columns(pl.Series("rare", rare)).write_csv(tmp_path / "train.csv")
     model = tmp_path / "model.rareclass"
     said = run("fit", tmp_path / "train.csv", "-t", "rare", *QUICK, "-o", model)
-    amount, shop = facts_of(model)["columns"]
+    amount, shop, _ = facts_of(model)["columns"]
     if how == "for good":
         assert shop["treatment"].endswith("learned value by value")
         assert "--groups shop" in said
+        assert "Learned value by value: shop" in said
         return
-    assert "Note: shop is not used: its values" in said
+    assert re.search(r"Not used: shop: other times rank .* \(average precision 0.\d+, with", said)
     assert (amount["kind"], shop["kind"]) == ("number", "id-like")
     table.drop("shop").write_csv(tmp_path / "new.csv")  # nobody asks for it
     run("score", model, tmp_path / "new.csv", "-o", tmp_path / "scores.csv")

@@ -82,7 +82,7 @@ def test_it_is_the_dense_view_that_members_of_the_classifier_learn_from(numbers)
     view = DenseView(numbers)
     table, fold = typed_table(frame, COLUMNS), _drawn_folds(RARE, 3)
     statistics = TableStatistics()
-    encoded = statistics.fit_encode(table, RARE, None, fold, is_drawn=True)
+    encoded = statistics.fit_encode(table, RARE, None, fold)
     np.testing.assert_array_equal(
         X, view.fit_transform(encoded, RARE, None, fold, statistics), strict=True
     )

@@ -52,8 +52,9 @@ def test_a_fold_learns_what_a_fit_of_its_training_rows_alone_learns(given_rows):
             train, held_out = np.flatnonzero(rows.fold != k), np.flatnonzero(rows.fold == k)
             part = rows.learned_by(k).part
             alone = TableStatistics()
-            given = rows.table.take(train), rows.is_rare[train], weight[train], part
-            encoded = alone.fit_encode(*given, rows.is_drawn)
+            given = rows.table.take(train), rows.is_rare[train], weight[train], part, None
+            every = TrainingPart(np.arange(len(train)), part, None, rows.is_drawn)
+            encoded = alone.fit_encode(*given, [every])
             (labels,), (of_training,) = alone.labels_, encoded.of_labels
             for found, wanted in zip(
                 learned_of(own, views.statistics), learned_of(labels, alone), strict=True
@@ -159,7 +160,7 @@ def test_columns_left_out_of_a_fold_have_no_features_in_it():
     frame, fold = made_frame(rng, 80, y), np.arange(80) % 3
     kinds = [(), ("card",), ("card", "shop")]
     sets = [
-        TrainingPart(np.flatnonzero(fold != k), fold[fold != k], False, names)
+        TrainingPart(np.flatnonzero(fold != k), fold[fold != k], left_out=names)
         for k, names in enumerate(kinds)
     ]
     statistics = TableStatistics()
@@ -203,7 +204,8 @@ def test_sets_are_forgotten_only_where_they_are_alike():
     card, fold = np.repeat(card, 2), np.arange(n) % 2
     y[fold == 1] = rng.random(n // 2) < 0.1  # fold 1 learns from fold 0 alone
     table = read_table(pd.DataFrame({"card": card, "number": rng.normal(size=n)}))
-    sets = [TrainingPart(np.flatnonzero(fold != k), np.arange(n // 2) % 3, True) for k in (0, 1)]
+    half, part = np.arange(n // 2), np.arange(n // 2) % 3
+    sets = [TrainingPart(np.flatnonzero(fold != k), part, half, True) for k in (0, 1)]
     statistics = TableStatistics()
     encoded = statistics.fit_encode(table, y, None, fold, sets=sets)
     assert [labels.nearby_only_ for labels in statistics.labels_] == [[], ["card"]]

@@ -1,5 +1,7 @@
 """Values whose rare rows stand close together are found, and taken for what they are worth."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,6 @@ from rareclass.encoding.known_levels import halves, holds_nearby_only
 from rareclass.encoding.log_odds import CategoryStatistics, log_loss
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
-from rareclass.ensemble.training_rows import FitInput, TrainingViews, read_training_rows
 from rareclass.findings import finding_of
 
 N, N_CARDS, N_DAYS = 6000, 100, 60
@@ -112,10 +113,10 @@ def test_log_odds_of_training_are_then_those_of_the_other_half():
     frame = pd.DataFrame({"card": [f"card {k}" for k in card]})
     fold = np.random.default_rng(2).integers(0, 5, N)
     drawn, as_given = TableStatistics(), TableStatistics()
-    encoded = drawn.fit_encode(read_table(frame), rare, None, fold, True)
+    encoded = drawn.fit_encode(read_table(frame), rare, None, fold, np.arange(N))
     of_folds = as_given.fit_encode(read_table(frame), rare, None, fold)
     assert drawn.nearby_only_ == ["card"]
-    assert as_given.nearby_only_ == []  # folds that somebody made are taken as they are
+    assert as_given.nearby_only_ == ["card"]  # told, but the order need not be that of time
     for found, made_of in ((encoded, halves(N)), (of_folds, fold)):
         expected = CategoryStatistics().fit_transform(
             found.levels[0], drawn.known_[0].n_levels, rare, np.ones(N), made_of
@@ -123,29 +124,36 @@ def test_log_odds_of_training_are_then_those_of_the_other_half():
         np.testing.assert_allclose(found.of_labels[0].log_odds[:, 0], expected)
 
 
-def test_it_is_said_and_folds_by_time_are_not_looked_at():
+def test_it_is_said_where_no_time_is_given():
     """Some cards are abused for good, too: all folds learn from the column."""
     card, rare, day = payments()
     rng = np.random.default_rng(0)
     rare |= (rng.random(N_CARDS) < 0.15)[card] & (rng.random(N) < 0.4)
     frame = pd.DataFrame({"card": [f"c{k}" for k in card], "amount": rng.random(N)})
     model = RareClassifier(members=["logistic regression"], n_jobs=1)
-    with pytest.warns(UserWarning, match="rare rows of one card stand close together") as told:
+    with pytest.warns(
+        UserWarning, match="rare rows with one value of card stand close together"
+    ) as told:
         model.fit(frame, rare)
     (finding,) = [finding_of(each.message) for each in told]
     assert finding.values == {"columns": ["card"]}
     assert model.columns_[0].is_used
-    rows, _ = read_training_rows(FitInput(frame, rare, time=day), "auto", None, 0)
-    assert TrainingViews(rows).statistics.nearby_only_ == []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "rare rows with one value")
+        model.fit(frame, rare, time=day)
+    assert model.columns_[0].is_used
 
 
 def test_codes_that_are_none_beyond_their_half_are_left_out_and_told():
     """Out of the halves no card tells more than its bin: it has no feature at all."""
-    card, rare, _ = payments()
-    frame = pd.DataFrame({"card": card, "amount": np.random.default_rng(1).random(N)})
+    card, rare, day = payments()
+    amount = np.random.default_rng(1).random(N)
+    frame = pd.DataFrame(
+        {"card": card, "amount": amount, "when": np.datetime64("2026-01-01") + day}
+    )
     model = RareClassifier(members=["logistic regression"], n_jobs=1)
     with pytest.warns(UserWarning, match="card is not used") as told:
         model.fit(frame, rare)
     (finding,) = [finding_of(each.message) for each in told]
-    assert finding.values == {"columns": ["card"]}
-    assert [each.is_used for each in model.columns_] == [False, True]
+    assert finding.values["columns"] == ["card"]
+    assert [each.is_used for each in model.columns_] == [False, True, True]

@@ -220,7 +220,7 @@ def test_by_comparing_every_pair(seed, n_folds, n_values):
     frame = pd.DataFrame({"n": numbers, "w": words, "m": random.integers(0, n_values, 30) / 3})
     is_rare = np.arange(30) % 10 == 0
     fold = random.integers(0, n_folds, 30)
-    found = with_equal_rows_together(read_table(frame), is_rare, fold)
+    found = with_equal_rows_together(read_table(frame).groups_of_equal(), is_rare, fold)
     cells = [tuple(None if pd.isna(v) else v for v in row) for row in frame.to_numpy(object)]
     rare = {row: k for k, row in enumerate(cells) if is_rare[k]}
     expected = fold.copy()

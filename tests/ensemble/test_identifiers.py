@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from made_tables import skimmed_shops
@@ -25,9 +26,10 @@ def tried(table, rare):
 def test_what_does_not_carry_over_is_left_out_and_told():
     columns, (found,) = tried(*skimmed_shops())
     assert found.kind == FindingKind.DOES_NOT_CARRY_OVER
-    assert found.values == {"columns": ["shop"]}
-    assert {each.name: each.is_used for each in columns} == {"amount": True, "shop": False}
-    assert "farther away" in columns[1].why_dropped
+    assert found.values["columns"] == ["shop"]
+    assert 0.1 < found.values["with_them"] < found.values["average_precision"] < 0.5
+    assert [each.is_used for each in columns] == [True, False, True]
+    assert "rank better without it" in columns[1].why_dropped
 
 
 def test_what_carries_over_is_learned_value_by_value_and_told():
@@ -35,6 +37,16 @@ def test_what_carries_over_is_learned_value_by_value_and_told():
     assert (found.kind, found.values) == (FindingKind.LEARNED_BY_VALUE, {"columns": ["shop"]})
     assert columns[1].is_used
     assert columns[1].treatment.endswith("value by value")
+
+
+def test_numbers_that_are_learned_value_by_value_are_marked():
+    """Even where there are too few values to warn of."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"code": rng.integers(100, 130, 3000), "amount": rng.normal(size=3000)})
+    columns, found = tried(table, (table["code"] % 7 == 0) & (rng.random(3000) < 0.5))
+    assert found == []
+    assert [each.is_by_value for each in columns] == [True, False]
+    assert columns[0].treatment == "value, rank, logarithm; learned value by value"
 
 
 def test_values_that_tell_nothing_are_no_matter():
@@ -52,7 +64,7 @@ def test_each_fold_decides_by_the_rows_that_it_learns_from():
     with warnings.catch_warnings(action="error"):  # the column is used
         views = without_identifiers(before, False, 0)
     assert [list(names) for names in views.left_out] == suspects
-    assert [each.is_used for each in views.rows.table.remembered] == [True, True]
+    assert all(each.is_used for each in views.rows.table.remembered)
     names = [name for name, _ in views.statistics.columns_]
     for view in ("quantiles", "trees", "indicators"):
         folds, made = views.folds(view, 0, 1), views.views[view]
@@ -76,11 +88,11 @@ def test_the_trial_is_of_the_first_and_the_last_third(n_rows):
 def test_the_model_does_without_the_column():
     table, rare = skimmed_shops()
     model = RareClassifier(members=["logistic regression"], n_jobs=1)
-    with pytest.warns(UserWarning, match="other rows rank as well without it"):
+    with pytest.warns(UserWarning, match="shop is not used: other times rank"):
         model.fit(table, rare)
-    assert [each.is_used for each in model.columns_] == [True, False]
+    assert [each.is_used for each in model.columns_] == [True, False, True]
     assert model.feature_importances_[1] == 0
-    alone = model.score_samples(table[["amount"]])
+    alone = model.score_samples(table[["amount", "when"]])
     np.testing.assert_array_equal(model.score_samples(table), alone)
 
 
@@ -118,3 +130,34 @@ def test_what_holds_everywhere_is_never_suspected(kind):
             codes, rare = codes[order], rare[order]
         levels = np.unique(codes, return_inverse=True)[1]
         assert not holds_nearby_only(levels, levels.max() + 1, rare, np.ones(len(rare)))
+
+
+def used(table, rare, weight=None, time=None):
+    """The columns that are learned from by all folds."""
+    rows, _ = read_training_rows(FitInput(table, rare, weight, time=time), "auto", None, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        views = without_identifiers(TrainingViews(rows), False, 0)
+    return [column.name for column in views.rows.table.columns]
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("seed", range(8))
+def test_the_order_of_rows_leaves_nothing_out_unless_it_is_known_to_be_that_of_time(seed):
+    """Codes with duplicates, merged or not, and bursts without a clock, in any order."""
+    rng = np.random.default_rng(seed)
+    codes = pd.DataFrame(rng.zipf(1.5, (1500, 3)) % 80, columns=list("abc"))
+    rare = (codes["a"] % 7 == seed % 7) & (rng.random(1500) < 0.5)
+    again = np.concatenate([np.arange(1500), rng.choice(1500, 100 * seed)])
+    codes, rare = codes.iloc[again], rare.to_numpy()[again]
+    once = codes.assign(rare=rare).value_counts(sort=False).reset_index()  # sorted, as it happens
+    assert used(codes, rare) == list("abc")
+    assert used(once[list("abc")], once["rare"], once["count"]) == list("abc")
+    table, rare = skimmed_shops(seed, is_dated=False)
+    order = rng.permutation(len(rare))
+    for rows in (np.arange(len(rare)), order):
+        assert used(table.iloc[rows], rare[rows]) == ["amount", "shop"]
+    # The time tells whatever the order.
+    found = used(table, rare, time=np.arange(len(rare)))
+    assert used(table.iloc[order], rare[order], time=order) == found
+    assert seed or found == ["amount"]

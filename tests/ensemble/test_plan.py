@@ -277,7 +277,7 @@ def test_the_speed_of_the_machine_is_measured_once_and_stored(monkeypatch, tmp_p
 
 def test_an_interrupted_fit_ends_with_what_is_there(clock):
     second, third = Slow("second", clock, interrupted_in=1), Slow("third", clock)
-    with pytest.warns(UserWarning, match="interrupted: the model holds .* first") as told:
+    with pytest.warns(UserWarning, match="Ctrl-C: the model holds .* first") as told:
         model = fitted([MeanDifference("first"), second, third], None)
     assert finding_of(told[0].message).kind == FindingKind.INTERRUPTED
     assert finding_of(told[0].message).values == {"learned": ["first"]}

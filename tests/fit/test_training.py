@@ -8,13 +8,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rareclass.encoding.typed_table import distinct_rows
 from rareclass.errors import InputError
 from rareclass.findings import TableWarning
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.mibc_method import MIBCMethod
 from rareclass.fit.training import train
-from rareclass.fit.training_set import FitSettings, distinct_rows, read_training_set
+from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.model.facts import facts_as_json
 from rareclass.tables.table_file import open_table
 

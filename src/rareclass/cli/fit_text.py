@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from rareclass.cli import screen
-from rareclass.errors import command_line, counted
+from rareclass.errors import command_line, counted, first_names
 
 if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
@@ -65,6 +65,8 @@ def print_trained(
     estimate, training = trained.estimate, trained.content.facts.training
     assert training is not None
     console.print()
+    for line in _single_values(trained.content.facts.columns):
+        console.print(line)
     if estimate is not None:
         console.print(_estimated_on(estimate, training), style="bold")
         screen.print_estimate(console, estimate)
@@ -87,6 +89,14 @@ def print_trained(
             f"Saved model: trained again on all rows with this {settings.method.parameter}."
         )
     screen.print_notes(console, *trained.notes)
+
+
+def _single_values(columns: "Sequence[Column]") -> list[str]:
+    """Return lines on columns whose single values are learned, or would mislead."""
+    of_value = [column for column in columns if column.is_by_value]
+    learned = [column.name for column in of_value if column.is_used]
+    lines = [f"Learned value by value: {first_names(learned, _MOST_NAMED)}"] if learned else []
+    return [*lines, *(f"Not used: {c.name}: {c.why_dropped}" for c in of_value if not c.is_used)]
 
 
 def print_next(

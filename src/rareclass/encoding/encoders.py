@@ -106,8 +106,8 @@ class TableEncoder(_ReadsColumns):
         self.statistics_ = TableStatistics()
         table = self.read(frame)
         if sample_weight is not None:
-            fold = with_equal_rows_together(table, is_rare, fold)
-        encoded = self.statistics_.fit_encode(table, is_rare, sample_weight, fold, is_drawn=True)
+            fold = with_equal_rows_together(table.groups_of_equal(), is_rare, fold)
+        encoded = self.statistics_.fit_encode(table, is_rare, sample_weight, fold, table.moment)
         self.view_ = DenseView(self.numbers).fit(encoded, sample_weight, self.statistics_)
         self.level_odds_ = LevelOdds()
         of_levels = self.level_odds_.fit_transform(encoded, self.view_, codes, sample_weight, fold)

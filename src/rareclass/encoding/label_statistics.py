@@ -50,14 +50,27 @@ class LabelFeatures(NamedTuple):
 class TrainingPart(NamedTuple):
     """Rows whose labels are learned from: their numbers, and the part that each is in.
 
-    With `is_drawn` the parts were drawn at random, and say nothing of rows far away. Columns
-    `left_out`, by name, are not learned from.
+    `moment` is the place of each row in time, where that is known. With `is_drawn` the parts were
+    drawn at random, and say nothing of rows far away. Columns `left_out`, by name, are not learned
+    from.
     """
 
     rows: NDArray[np.intp]
     part: NDArray[np.integer]
+    moment: NDArray[np.integer] | None = None
     is_drawn: bool = False
     left_out: tuple[str, ...] = ()
+
+    def in_time(self, y: NDArray[np.bool_], weight: Floats) -> NDArray[np.intp] | None:
+        """Return the order of time, or of the table; None where it says nothing of single rows.
+
+        Rows that stand for their copies are where the first of them was.
+        """
+        if weight[y].sum() > _MOST_COPIES * np.count_nonzero(y):
+            return None
+        if self.moment is None:
+            return np.arange(len(y)) if self.is_drawn else None
+        return np.argsort(self.moment, kind="stable")
 
 
 class LabelStatistics:
@@ -79,8 +92,8 @@ class LabelStatistics:
         Of each category kept, the level that levels without rows in the set count as; None where
         they are a level of their own.
     nearby_only_ : list of str
-        Columns whose values tell clearly less of rows far away in the table
-        (`holds_nearby_only`). Where there are any, the parts are the halves of the table, for
+        Columns whose values tell clearly less of rows far away (`holds_nearby_only`). Where there
+        are any, parts were drawn and times are known, the halves of the time take their place, for
         members to learn what values are worth farther away.
     """
 
@@ -103,17 +116,18 @@ class LabelStatistics:
         places = [k for k, name in enumerate(names) if name not in learned.left_out]
         part = learned.part
         every = [_Category.of(k, known[k], levels[k], y, weight, part) for k in places]
-        # Rows that stand for their copies are where the first of them was.
-        has_order = learned.is_drawn and weight[y].sum() <= _MOST_COPIES * np.count_nonzero(y)
+        order = learned.in_time(y, weight)
         self.nearby_only_ = [
             names[each.place]
             for each in every
-            if has_order
+            if order is not None
             and each.tells_more
-            and holds_nearby_only(each.levels, each.n_levels, y, weight)
+            and holds_nearby_only(each.levels[order], each.n_levels, y[order], weight[order])
         ]
-        if self.nearby_only_:
-            part = halves(len(y))
+        is_known = learned.moment is not None and order is not None
+        if is_known and learned.is_drawn and (self.nearby_only_ or learned.left_out):
+            part = np.empty(len(y), np.int64)
+            part[order] = halves(len(y))
             every = [_Category.of(k, known[k], levels[k], y, weight, part) for k in places]
         log_odds = side_by_side([each.log_odds for each in every], len(y))
         found = find_pairs([each.levels for each in every], log_odds, y, weight, part)

@@ -128,16 +128,16 @@ class TableStatistics:
         y: NDArray[np.bool_],
         weight: Floats | None = None,
         fold: NDArray[np.integer] | None = None,
-        is_drawn: bool = False,
+        moment: NDArray[np.integer] | None = None,
         sets: Sequence[TrainingPart] | None = None,
     ) -> EncodedTable:
         """Learn from all rows and return them encoded.
 
         y: which rows are rare; weight: as copies, 0 as absent; fold: the number of each row's fold,
-        any whole numbers; is_drawn: whether folds were drawn at random, and say nothing of rows far
-        away. `sets` are the rows whose labels are learned from; by default all rows, in the parts
-        that `fold` makes. Rows of a set get what its other parts say, others what all of it says.
-        Raises `ValueError` where there are no folds.
+        any whole numbers; moment: the place of each row in time, where folds were drawn at random
+        and it is known. `sets` are the rows whose labels are learned from; by default all rows, in
+        the parts that `fold` makes. Rows of a set get what its other parts say, others what all of
+        it says. Raises `ValueError` where there are no folds.
         """
         if fold is None:
             raise ValueError("statistics of categories need the folds of the rows: pass fold.")
@@ -148,7 +148,7 @@ class TableStatistics:
         self._fit_numbers(table, used)
         levels = self._fit_levels(table, shares, fold)
         self._fit_texts(table, shares)
-        sets = sets or [TrainingPart(np.arange(table.n_rows), fold, is_drawn)]
+        sets = sets or [TrainingPart(np.arange(table.n_rows), fold, moment, True)]
         of_labels = self._fit_labels(levels, y, shares, sets)
         levels = self._keep_what_tells(levels)
         if not any(labels.kept_ or labels.nearby_only_ for labels in self.labels_):

@@ -55,6 +55,20 @@ class TypedColumn:
         words[self.values < 0] = None
         return words
 
+    @property
+    def is_clock(self) -> bool:
+        """Say whether the column only rises or only falls, as the time of rows in order does.
+
+        Dates may be equal; of numbers half or more differ.
+        """
+        if self.kind not in ("number", "date"):
+            return False
+        step = np.diff(self.values)
+        if not ((step >= 0).all() or (step <= 0).all()):
+            return False
+        n_steps = np.count_nonzero(step)
+        return bool(n_steps) and (self.kind == "date" or 2 * n_steps >= len(step))
+
     def take(self, rows: Any) -> "TypedColumn":
         """Take some rows of the column."""
         return TypedColumn(self.name, self.kind, self.values[rows], self.levels)
@@ -92,6 +106,12 @@ class TypedTable:
         """The names of the columns, in order."""
         return [column.name for column in self.columns]
 
+    @property
+    def moment(self) -> NDArray[np.intp] | None:
+        """The place of each row in time; None where no column says that they are in its order."""
+        has_clock = any(column.is_clock for column in self.columns)
+        return np.arange(self.n_rows) if has_clock else None
+
     def column(self, name: str) -> TypedColumn:
         """The column of this name."""
         return self.columns[self.names.index(name)]
@@ -99,6 +119,12 @@ class TypedTable:
     def of_kind(self, *kinds: Kind) -> list[int]:
         """Where in `columns` the columns of these kinds stand."""
         return [k for k, column in enumerate(self.columns) if column.kind in kinds]
+
+    def groups_of_equal(self, *others: NDArray[Any] | None) -> NDArray[np.int64]:
+        """Return the group of each row that is equal in all columns and in `others`."""
+        cells = [column.values for column in self.columns]
+        cells += [other for other in others if other is not None]
+        return groups_of_equal(pl.DataFrame({str(k): each for k, each in enumerate(cells)}))
 
     def take(self, rows: Any) -> "TypedTable":
         """Take some rows of the table; `rows` are row numbers, a mask or a slice."""
@@ -344,35 +370,74 @@ def _check_all_there(used: dict[str, Column], names: list[str]) -> None:
     )
 
 
+def groups_of_equal(rows: pl.DataFrame) -> NDArray[np.int64]:
+    """Return the group of each row: rows equal in every column are one, numbered as they appear."""
+    position = "\0row"
+    groups = rows.with_row_index(position).group_by(rows.columns, maintain_order=True)
+    members = groups.agg(pl.col(position))[position]
+    group = np.empty(rows.height, np.int64)
+    group[members.explode().to_numpy()] = np.repeat(np.arange(len(members)), members.list.len())
+    return group
+
+
+class DistinctRows(NamedTuple):
+    """Rows that are learned from, in order, and how many rows each stands for; None for one.
+
+    `place` is where among them each row as given is.
+    """
+
+    rows: NDArray[np.int64]
+    copies: NDArray[np.float64] | None
+    place: NDArray[np.int64]
+
+
+def distinct_rows(
+    group: NDArray[np.integer],
+    code: NDArray[np.int16],
+    weigh: bool = True,
+    weight: NDArray[np.float64] | None = None,
+) -> DistinctRows:
+    """Return the first row of each group of copies; all rows where rows recur.
+
+    group: a number from 0 on for each row, equal for rows that are equal in all columns; code: of
+    its label; weight: that the copies of a row have together, by default their number. Rows recur
+    where as many rare rows equal a row of the most frequent label as equal rare rows only. Without
+    `weigh` only distinct rows count, whether they recur or not. Time: O(n log n).
+    """
+    every, is_rare = np.arange(len(code)), code != np.argmax(np.bincount(code))
+    if weigh and _recur(group, is_rare):
+        return DistinctRows(every, None, every)
+    of_both = group.astype(np.int64) * (int(code.max()) + 1) + code
+    _, first, which = np.unique(of_both, return_index=True, return_inverse=True)
+    if len(first) == len(code):
+        return DistinctRows(every, None, every)
+    in_order = np.argsort(first)
+    copies = np.bincount(which, weight)[in_order].astype(np.float64)
+    return DistinctRows(first[in_order], copies, np.argsort(in_order)[which])
+
+
+def _recur(group: NDArray[np.integer], is_rare: NDArray[np.bool_]) -> bool:
+    n_groups = int(group.max(initial=-1)) + 1
+    n_rare = np.bincount(group[is_rare], minlength=n_groups)
+    has_others = np.bincount(group[~is_rare], minlength=n_groups) > 0
+    n_recurring, n_copied = n_rare[has_others].sum(), n_rare[~has_others & (n_rare > 1)].sum()
+    return bool(0 < n_recurring >= n_copied)
+
+
 def with_equal_rows_together(
-    table: TypedTable, is_rare: np.ndarray, fold: np.ndarray
+    group: NDArray[np.integer], is_rare: np.ndarray, fold: np.ndarray
 ) -> np.ndarray:
     """Move each majority row that equals a rare row to the fold of that rare row.
 
-    For rows that stand for copies by their weight: held out apart from an equal rare row, one row
-    for all copies is scored at the top of the list, with all of its weight, by functions that know
-    the place by the rare row alone. The folds stay as they are where one would lose its last
-    majority row.
+    `group`: equal for equal rows. For rows that stand for copies by their weight: held out apart
+    from an equal rare row, one row for all copies is scored at the top of the list, with all of its
+    weight, by functions that know the place by the rare row alone. The folds stay as they are where
+    one would lose its last majority row.
     """
     rare = np.flatnonzero(is_rare & (fold >= 0))
-    near = np.flatnonzero(~is_rare & (fold >= 0))
-    columns = [np.zeros(len(fold), np.int64)]
-    for column in table.columns:
-        codes = column.values
-        if codes.dtype.kind == "f":  # one NaN, and no zero below zero
-            plain = np.where(np.isnan(codes), np.nan, codes + 0.0)
-            codes = plain.astype(np.float64).view(np.int64)
-        columns.append(codes.astype(np.int64))
-        near = near[np.isin(columns[-1][near], columns[-1][rare])]
-    if not len(near):
-        return fold
-    rows = np.concatenate([rare, near])
-    cells = np.column_stack([column[rows] for column in columns])
-    number = np.unique(cells, axis=0, return_inverse=True)[1].ravel().tolist()
-    of_rare = dict(zip(number[: len(rare)], rare.tolist(), strict=True))
-    moved = fold.copy()
-    for row, equal in zip(near.tolist(), number[len(rare) :], strict=True):
-        if equal in of_rare:
-            moved[row] = fold[of_rare[equal]]
+    of_group = np.full(int(group.max(initial=-1)) + 1, -1)
+    of_group[group[rare]] = fold[rare]
+    equal = of_group[group]
+    moved = np.where(~is_rare & (fold >= 0) & (equal >= 0), equal, fold)
     before, after = (len(np.unique(folds[~is_rare])) for folds in (fold, moved))
     return moved if after == before else fold

@@ -187,10 +187,10 @@ def warn_of_columns(views: TrainingViews) -> None:
                     finding=Finding(FindingKind.LABEL_LEAK, {"column": name, "roc_auc": auc}),
                 )
     columns = views.statistics.nearby_only_
-    if columns:
+    if columns and views.rows.is_drawn:
         warn(
-            f"rare rows of one {', '.join(columns)} stand close together in the table, so the "
-            "column says much less of rows far away: the model allows for that. If the rows are "
-            "in the order of time, pass time to fit, so that the estimate does, too.",
+            f"rare rows with one value of {', '.join(columns)} stand close together in the table, "
+            "so the column says much less of rows far away. If the rows are in the order of time, "
+            "pass time to fit, so that model and estimate allow for it.",
             finding=Finding(FindingKind.HOLDS_NEARBY, {"columns": columns}, {"time": "fit"}),
         )

@@ -106,8 +106,8 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         ``seconds``, ``weight``; all on held-out rows. ``pandas.DataFrame(model.leaderboard_)``.
     held_out_ : dict of ndarray
         Scores of training rows by functions and weights that did not see them: ``row`` (its number
-        in X), ``rare``, ``score`` and, where rows are weighted or thinned, ``weight`` in units of
-        `sample_weight`. They stand for new rows: for estimates, thresholds and calibration.
+        in X), ``rare``, ``score`` and, where rows are weighted, thinned or equal, ``weight`` in
+        units of `sample_weight`. They stand for new rows: for estimates, thresholds, calibration.
         ``pooled`` orders the majority rows of different folds more finely, on one scale. Of several
         rare classes also ``which`` (place of the row's class in ``pos_label_``, -1 for the rest)
         and ``class_probability`` (one column a rare class, were the row rare).
@@ -165,6 +165,10 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
     The functions that score new rows are the means of those of the folds: no member is learned
     again. Ctrl-C while members are learned ends with what is there. Memory: the table in float64 a
     few times, and 1 GiB of kernel.
+
+    Rows that are equal, label included, are one row of as much weight, which one fold holds out;
+    not where rows recur: as many rare ones equal a majority row as equal rare rows only. Folds that
+    `cv` lists are taken as they are.
 
     What labels say of words and codes is learned by each fold from the rows that it learns from,
     so that rows held out are to it what new rows are.
@@ -280,6 +284,8 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         self.offset_ = default[0].threshold if default else float(scores.max())
         if classes is not None:
             self.class_offsets_ = self._class_offsets(views.rows, weight)
+        if views.rows.merged is not None:
+            self.held_out_ = views.rows.merged.spread(self.held_out_)
         self._describe(fitted, combination, objective)
         return self
 
@@ -419,7 +425,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         self.without_time_ = [*fitted.stopped, *plan.without_time]
         if self.interrupted_:
             warn(
-                f"interrupted: the model holds what was trained by then, {', '.join(learned)}.",
+                f"stopped by Ctrl-C: the model holds what was trained, {', '.join(learned)}.",
                 finding=Finding(FindingKind.INTERRUPTED, {"learned": learned}),
             )
         for name, error in fitted.failed.items():

@@ -46,7 +46,8 @@ class FitInput(NamedTuple):
 class FoldedRows(NamedTuple):
     """Labelled rows of weight above zero, each with the fold that holds it out.
 
-    `number` is the row's number in the table as given. Members hold out the folds below
+    `number` is the row's number in the table as given; `merged` tells of rows that others stand
+    for, None where there are none. Members hold out the folds below
     `n_held_out` alone and always learn from the others. `which` is the position of a rare row's
     class among several, -1 for other rows; None where one class is rare.
     """
@@ -58,10 +59,12 @@ class FoldedRows(NamedTuple):
     number: np.ndarray
     n_held_out: int | None = None
     is_drawn: bool = False  # folds were drawn at random
+    moment: np.ndarray | None = None  # place of each row in time, where that is known
     which: np.ndarray | None = None
     # What a column says of a row's label is out of its part where there is one other fold.
     label_part: np.ndarray | None = None
     unit: float = 1.0  # of the weights, in weights as they were given
+    merged: "MergedRows | None" = None
 
     @property
     def shape(self) -> "TableShape":
@@ -85,19 +88,16 @@ class FoldedRows(NamedTuple):
     def learned_by(self, number: int, left_out: tuple[str, ...] = ()) -> "TrainingPart":
         """Return the rows that a fold learns labels from, in parts: the other folds.
 
-        Where there is one other fold, its rows are in parts of their own. Where columns are left
-        out, as they hold nearby only, what is left may as well, less clearly: the halves.
+        Where there is one other fold, its rows are in parts of their own.
         """
-        from rareclass.encoding.known_levels import halves
         from rareclass.encoding.label_statistics import TrainingPart
 
         rows = np.flatnonzero(self.held_out_fold != number)
-        if left_out:
-            return TrainingPart(rows, halves(len(rows)), False, left_out)
         part = self.fold[rows]
         if self.label_part is not None and len(np.unique(part)) < _FEWEST_PARTS:
             part = self.label_part[rows]
-        return TrainingPart(rows, part, self.is_drawn)
+        moment = None if self.moment is None else self.moment[rows]
+        return TrainingPart(rows, part, moment, self.is_drawn, left_out)
 
     def thinned(self, n_rows: int, seed: int) -> Self:
         """Return so many of the rows, all rare ones among them, with weights that make up."""
@@ -115,8 +115,26 @@ class FoldedRows(NamedTuple):
             fold=self.fold[chosen],
             number=self.number[chosen],
             which=None if self.which is None else self.which[chosen],
+            moment=None if self.moment is None else self.moment[chosen],
             label_part=None if self.label_part is None else self.label_part[chosen],
         )
+
+
+class MergedRows(NamedTuple):
+    """Rows as given: number, that of the row that stands for it, and its part of the weight."""
+
+    number: np.ndarray
+    first: np.ndarray
+    share: np.ndarray
+
+    def spread(self, held_out: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return what is held of each row as given; ``row`` and ``weight`` are among the values."""
+        place = np.full(int(self.first.max()) + 1, -1)
+        place[held_out["row"]] = np.arange(len(held_out["row"]))
+        of_row = place[self.first]
+        spread = {name: values[of_row[of_row >= 0]] for name, values in held_out.items()}
+        spread["weight"] = spread["weight"] * self.share[of_row >= 0]
+        return spread | {"row": self.number[of_row >= 0]}
 
 
 def read_training_rows(
@@ -142,35 +160,69 @@ def read_training_rows(
     if labels.codes is not None:
         which = np.full(table.n_rows, -1, dtype=np.int16)
         which[labels.rare] = np.unique(labels.codes, return_inverse=True)[1]
-    dealt = folds_of(cv, table.n_rows, len(labels.rare), time is not None)
-    fold = fold_numbers(dealt.cv, labels, table.n_rows, seed, groups, time, which)
+    number, group = np.arange(table.n_rows) if number is None else number, None
+    time = None if time is None else places(read_times(time, table.n_rows), table.n_rows, "time")
+    groups = None if groups is None else places(groups, table.n_rows, "groups")
+    weight, fold = row_weights(weight, table.n_rows), np.full(table.n_rows, ALWAYS_LEARNED)
+    rows = FoldedRows(table, is_rare, weight, fold, number, which=which)
+    if isinstance(cv, (str, int, np.integer)):
+        group = table.groups_of_equal(groups, time)
+        kept = np.sort(np.concatenate([labels.rare, labels.majority]))
+        distinct, rows = _merged(rows, kept, group)
+        if rows.merged is not None:
+            labels, group = labels.of_rows(distinct, rows.weight), group[distinct]
+            groups, time = (None if each is None else each[distinct] for each in (groups, time))
+    n_rows = rows.table.n_rows
+    dealt = folds_of(cv, n_rows, len(labels.rare), time is not None)
+    fold = fold_numbers(dealt.cv, labels, n_rows, seed, groups, time, rows.which)
     part = None
     if len(np.unique(fold)) <= _FEWEST_PARTS:
-        part = parts_of_rows(table.n_rows, seed, groups, time)
-    is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
-    if is_drawn and weight is not None:
-        fold = with_equal_rows_together(table, is_rare, fold)
-    weight = row_weights(weight, table.n_rows)
-    kept, unit = np.sort(np.concatenate([labels.rare, labels.majority])), 1.0
+        part = parts_of_rows(n_rows, seed, groups, time)
+    is_drawn = group is not None and groups is None and time is None
+    if is_drawn and rows.weight is not None:
+        fold = with_equal_rows_together(group, rows.is_rare, fold)
+    rows = rows._replace(
+        fold=fold,
+        n_held_out=dealt.n_held_out,
+        is_drawn=is_drawn,
+        moment=rows.table.moment if is_drawn else time,
+        label_part=part,
+    )
+    return _weighed(rows, np.sort(np.concatenate([labels.rare, labels.majority]))), labels
+
+
+def _merged(rows: FoldedRows, kept: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, FoldedRows]:
+    """Return rows of which equal ones are one, weighted, and which these are of those given."""
+    from rareclass.encoding.typed_table import distinct_rows
+
+    weight = None if rows.weight is None else rows.weight[kept]
+    code = (rows.is_rare if rows.which is None else rows.which + 1)[kept].astype(np.int16)
+    distinct = distinct_rows(group[kept], code, weight=weight)
+    if distinct.copies is None:
+        return np.arange(rows.table.n_rows), rows
+    share = np.ones(len(kept)) if weight is None else weight
+    merged = MergedRows(
+        rows.number[kept],
+        rows.number[kept[distinct.rows[distinct.place]]],
+        share / distinct.copies[distinct.place],
+    )
+    chosen = kept[distinct.rows]
+    return chosen, rows.part(chosen, distinct.copies)._replace(merged=merged)
+
+
+def _weighed(rows: FoldedRows, kept: np.ndarray) -> FoldedRows:
+    """Return the rows of weight above zero, with weights of which the mean is 1.
+
+    Whole weights are numbers of copies, and stay; of others only the ratios count.
+    """
+    weight, unit = rows.weight, 1.0
     if weight is not None:
         weight = weight[kept]
-        # Whole weights are numbers of copies; of others only the ratios count.
         if weight.max() > _MOST_COPIES or (weight != np.round(weight)).any():
             unit = weight.max() * (weight / weight.max()).mean()  # sums of large ones do not fit
             weight = weight / unit
-    rows = FoldedRows(
-        table,
-        is_rare,
-        weight,
-        fold,
-        np.arange(table.n_rows) if number is None else number,
-        n_held_out=dealt.n_held_out,
-        is_drawn=is_drawn,
-        which=which,
-        label_part=part,
-        unit=unit,
-    )
-    return rows.part(kept, weight) if len(kept) < table.n_rows else rows, labels
+    rows = rows.part(kept, weight) if len(kept) < rows.table.n_rows else rows
+    return rows._replace(weight=weight, unit=unit)
 
 
 def _here(X: Any, chosen: np.ndarray | None = None) -> Any:
@@ -263,6 +315,14 @@ class TrainingViews:
                 log_odds = self.encoded_table.of_labels[place].log_odds
                 found[rows] = log_odds[rows, kept.index(category)]
         return found
+
+    def in_time(self, number: int) -> FoldedRows:
+        """Return the rows that a fold learns from in the order of time, which is known."""
+        rows, moment = self.sets[number].rows, self.sets[number].moment
+        chosen = rows[np.argsort(moment, kind="stable")]
+        return self.rows.part(
+            chosen, None if self.rows.weight is None else self.rows.weight[chosen]
+        )
 
     def set_of(self, number: int) -> int:
         """Return the number of the set of labels of a fold: all are one where no labels count."""
@@ -501,13 +561,15 @@ def _split(
     return number
 
 
-def parts_of_rows(n_rows: int, seed: int, groups: Any = None, time: Any = None) -> np.ndarray:
+def parts_of_rows(
+    n_rows: int, seed: int, groups: np.ndarray | None = None, time: np.ndarray | None = None
+) -> np.ndarray:
     """Return parts of the rows, of shape (n_rows,), where folds are too few to be parts.
 
     Dealt at random; rows of a group are in one part, and with `time` a part is a stretch of it.
+    Groups and times are numbered from 0 on.
     """
     if time is not None:
-        moment = places(read_times(time, n_rows), n_rows, "time")
-        return moment * _PARTS // (int(moment.max()) + 1)
-    group = np.arange(n_rows) if groups is None else places(groups, n_rows, "groups")
+        return time * _PARTS // (int(time.max()) + 1)
+    group = np.arange(n_rows) if groups is None else groups
     return np.random.default_rng(seed).permutation(int(group.max()) + 1)[group] % _PARTS

@@ -268,14 +268,9 @@ def _say(finding: Finding) -> str | None:
     if finding.kind == FindingKind.HOLDS_NEARBY:
         columns = ", ".join(values["columns"])
         return (
-            f"rare rows with the same {columns} stand close together in the table, and predict "
-            "distant rows much less well. The model allows for it. If the rows are in time order, "
-            "give --time COLUMN, so that the estimate allows for it, too."
-        )
-    if finding.kind == FindingKind.DOES_NOT_CARRY_OVER:
-        return (
-            f"{', '.join(values['columns'])} is not used: its values predict nearby rows of the "
-            "table only, and other rows rank as well without it."
+            f"rare rows with one value of {columns} stand close together in the table, and predict "
+            "distant rows much less well. If the rows are in time order, give --time COLUMN, so "
+            "that model and estimate allow for it."
         )
     if finding.kind == FindingKind.LEARNED_BY_VALUE:
         columns = values["columns"]
@@ -289,11 +284,6 @@ def _say(finding: Finding) -> str | None:
             f"--time-budget cut the plan to {counted(values['members'], 'member')} and "
             f"{values['rows']:,} rows: the model depends on the speed of this machine."
         )
-    if finding.kind == FindingKind.FEW_OF_CLASS:  # the text of a fit names the classes
-        return ""
-    if finding.kind == FindingKind.MEMBER_FAILED:
-        return f"{values['member']} failed and is left out: {values['error']}"
-    if finding.kind == FindingKind.INTERRUPTED:
-        learned = ", ".join(values["learned"])
-        return f"stopped by Ctrl-C: the model holds what was trained by then, {learned}."
+    if finding.kind in (FindingKind.FEW_OF_CLASS, FindingKind.DOES_NOT_CARRY_OVER):
+        return ""  # the text of a fit names classes and columns
     return None

@@ -67,10 +67,7 @@ def simulate_payments(settings: PaymentSettings | None = None, seed: int = 0) ->
     rows = pl.concat([world.usual(), world.stolen_cards(), world.quiet_frauds()])
     rows = rows.filter(pl.col("moment") < world.settings.n_days).sort(TIME, maintain_order=True)
     rows = rows.with_columns(fraud=pl.col("fraud") | pl.Series(world.is_skimmed(rows)))
-    return with_history(rows).select(
-        *(TIME, "amount", "kind", "online", "km_from_home", "hours_since_last", "payments_24h"),
-        *("over_usual", "shop_frauds", "fraud"),
-    )
+    return with_history(rows).select(_COLUMNS)
 
 
 class _World:
@@ -362,12 +359,9 @@ def judge(weeks: Weeks, scores: Path, peer: Peer) -> Outcome:
     fraud, amount = test[TARGET].to_numpy() == 1, test["amount"].to_numpy()
     day = test[TIME].dt.date().cast(pl.Int32).to_numpy().astype(np.int64)
     ways = {
-        f"RareClassifier first {ALERTS_A_DAY} a day": first_of_each_day(day, ours, ALERTS_A_DAY),
-        f"boosted trees first {ALERTS_A_DAY} a day": first_of_each_day(
-            day, peer.scores, ALERTS_A_DAY
-        ),
-        "boosted trees above .5": peer.scores > 0.5,
-    }
+        f"{name} first {ALERTS_A_DAY} a day": first_of_each_day(day, scored, ALERTS_A_DAY)
+        for name, scored in (("RareClassifier", ours), ("boosted trees", peer.scores))
+    } | {"boosted trees above .5": peer.scores > 0.5}
     return Outcome(
         [
             Alerts(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from rareclass.fit.rows_on_disk import RowsOnDisk
@@ -171,24 +172,18 @@ def baselines(parts: Iterable[JudgedRows]) -> list[Baseline]:
     weights = [part.weight_tested for part in parts if part.weight_tested is not None]
     weight = np.concatenate(weights) if weights else None
     found = []
-    for name, make in _MAKERS.items():
+    for name, plain in _plain_methods().items():
         if sparse.issparse(parts[0].X) and name == "histogram boosting":
             continue
         start = time.perf_counter()
         with threadpool_limits(count_threads(None), user_api="openmp"):
-            models = [make().fit(part.X, part.y, sample_weight=part.weight) for part in parts]
+            models = [clone(plain).fit(part.X, part.y, sample_weight=part.weight) for part in parts]
         seconds = time.perf_counter() - start
         scores = np.concatenate(
             [_standardised(model, part) for model, part in zip(models, parts, strict=True)]
         )
-        found.append(
-            Baseline(
-                name,
-                roc_auc(y, scores, weight),
-                average_precision(y, scores, weight),
-                seconds,
-            )
-        )
+        measures = roc_auc(y, scores, weight), average_precision(y, scores, weight)
+        found.append(Baseline(name, *measures, seconds))
     return found
 
 
@@ -197,19 +192,11 @@ def _standardised(model: Any, part: JudgedRows) -> np.ndarray:
     return match_majority(MajorityScores.of(scores[part.y_tested != 1]))(scores)
 
 
-def _boosting() -> Any:
+def _plain_methods() -> dict[str, Any]:
     from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(random_state=0)
-
-
-def _logistic() -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(max_iter=1000)
-
-
-_MAKERS: dict[str, Callable[[], Any]] = {
-    "histogram boosting": _boosting,
-    "logistic regression": _logistic,
-}
+    return {
+        "histogram boosting": HistGradientBoostingClassifier(random_state=0),
+        "logistic regression": LogisticRegression(max_iter=1000),
+    }

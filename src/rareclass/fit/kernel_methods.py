@@ -55,6 +55,8 @@ class KernelMethod(Method):
 
     parameter: ClassVar[str] = "lam"
     facts_kind: ClassVar[type[KernelFacts]] = KernelFacts
+    machine: ClassVar[str]
+    sooner: ClassVar[str]  # what takes less time
 
     lam: float | None = None
 
@@ -63,6 +65,16 @@ class KernelMethod(Method):
         n_lams = len(PAPER_LAMS) if self.lam is None else 1
         n_solutions = terms.folds * n_lams + terms.folds
         return kernel_seconds(size, n_landmarks(size.n_rare), n_solutions, terms.memory)
+
+    def outlook(self, size: TableSize, terms: Terms) -> str:
+        """Say so when it will take long, and what takes less."""
+        seconds = self.seconds(size, terms)
+        if seconds < LONG_SECONDS:
+            return ""
+        return (
+            f"{self.machine} is likely to take {duration_text(seconds)} on these "
+            f"{size.n_rows:,} rows (a rough estimate). {self.sooner}"
+        )
 
     def lams(self) -> Any:
         """Even one lam is cross-validated: thresholds need scores of rows held out."""
@@ -129,6 +141,10 @@ class RankRCMethod(KernelMethod):
     """
 
     name: ClassVar[str] = "rankrc"
+    machine: ClassVar[str] = "RankRC"
+    sooner: ClassVar[str] = (
+        "--method mibc needs one pass of them and one for its cross-validation: a linear model."
+    )
     numbers: ClassVar[str] = "quantiles"
 
     width: float | str | None = None
@@ -156,17 +172,6 @@ class RankRCMethod(KernelMethod):
         if self.width is not None or model.width == "mean":
             return chosen
         return replace(chosen, width=float(model.width), on_part=True)
-
-    def outlook(self, size: TableSize, terms: Terms) -> str:
-        """Say so when it will take long: another method needs one pass of the rows."""
-        seconds = self.seconds(size, terms)
-        if seconds < LONG_SECONDS:
-            return ""
-        return (
-            f"RankRC is likely to take {duration_text(seconds)} on these {size.n_rows:,} rows "
-            f"(a rough estimate). --method mibc needs one pass of them and one for its "
-            "cross-validation: a linear model."
-        )
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RankRC:
         """Fit with cross-validation where there are rows for it."""
@@ -219,6 +224,10 @@ class OrdinalMethod(KernelMethod):
     """A kernel machine for ordered levels, lowest first; ``levels`` None takes numbers by size."""
 
     name: ClassVar[str] = "ordinal-rankrc"
+    machine: ClassVar[str] = "OrdinalRankRC"
+    sooner: ClassVar[str] = (
+        "A sample of the rows of the majority level takes less, and so does a --lam of your own."
+    )
     facts_kind: ClassVar[type[KernelFacts]] = OrdinalFacts
 
     levels: tuple[str, ...] | None = None
@@ -233,17 +242,6 @@ class OrdinalMethod(KernelMethod):
                 ErrorKind.COMBINATION,
             )
         return level_target(found, self.levels)
-
-    def outlook(self, size: TableSize, terms: Terms) -> str:
-        """Say so when it will take long."""
-        seconds = self.seconds(size, terms)
-        if seconds < LONG_SECONDS:
-            return ""
-        return (
-            f"OrdinalRankRC is likely to take {duration_text(seconds)} on these {size.n_rows:,} "
-            "rows (a rough estimate). A sample of the rows of the majority level takes less, and "
-            "so does a --lam of your own."
-        )
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> OrdinalRankRC:
         """Fit with cross-validation where there are rows for it."""

@@ -7,7 +7,7 @@ together would belittle the model. Rows that recur have labels of their own, cop
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,7 @@ from rareclass.encoding.training_table import (
     read_training_table,
     stream_training_table,
 )
+from rareclass.encoding.typed_table import distinct_rows, groups_of_equal
 from rareclass.errors import ErrorKind, InputError, name_hint, no_rows
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.method import Method, TableSize
@@ -65,6 +66,14 @@ class FitSettings:
     rule: DecisionRule | None = None  # what the threshold keeps; None: see `default_thresholds`
     prevalence: float | None = None  # share of rare rows where the model will be used
     id_column: str | None = None  # by which the rare rows that a model keeps are named
+
+    @property
+    def columns_named(self) -> list[tuple[str, str]]:
+        """Options that name a column beside the features, and the name of each."""
+        given = [("--groups", self.groups), ("--time", self.time), ("--id", self.id_column)]
+        if self.rule is not None:
+            given += [("--cost", name) for name in self.rule.columns]
+        return [(option, name) for option, name in given if name is not None]
 
     @property
     def beside(self) -> dict[str, str | None]:
@@ -148,6 +157,19 @@ class TrainingSet:
             return TypedColumns(used)
         return TableEncoder(used, seed, numbers)
 
+    def merged(self, group: NDArray[np.integer], weigh: bool) -> "TrainingSet":
+        """Return rows of which those of a group with one label are one (`distinct_rows`)."""
+        code = self.y if self.which is None else (self.which + 1).astype(np.int16)
+        rows, copies, _ = distinct_rows(group, code, weigh)
+        if copies is None:
+            return self
+        return replace(
+            self.take(rows),
+            weight=copies if weigh else None,
+            n_unlabelled=self.n_unlabelled,
+            n_copies=len(self.y) - len(rows),
+        )
+
     def take(self, chosen: NDArray[np.int64]) -> "TrainingSet":
         """Return the chosen rows."""
         weight = None if self.weight is None else self.weight[chosen]
@@ -192,32 +214,24 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         file, settings.target, settings.drop, settings.categories, settings.keep, settings.beside
     )
     target = _target(file, settings.target, label_counts(table.labels), settings)
-    y, which = _codes(table.labels, target), _which(table.labels, target)
-    compared = [each for each in table.beside if each.name != settings.id_column]
-    code = y if which is None else (which + 1).astype(np.int16)
-    group = _equal_rows(table.frame.with_columns(compared))
-    distinct, copies = distinct_rows(group, code, settings.weigh_copies)
-    beside = pl.DataFrame(table.beside) if table.beside else None
-    return TrainingSet(
-        table.frame if copies is None else table.frame[distinct],
-        y[distinct],
-        copies if settings.weigh_copies else None,
+    data = TrainingSet(
+        table.frame,
+        _codes(table.labels, target),
+        None,
         target,
         table.columns,
         table.n_unlabelled,
-        len(y) - len(distinct),
-        beside=beside if beside is None or copies is None else beside[distinct],
-        number=table.number.cast(pl.Int64).to_numpy()[distinct],
-        which=None if which is None else which[distinct],
+        beside=pl.DataFrame(table.beside) if table.beside else None,
+        number=table.number.cast(pl.Int64).to_numpy(),
+        which=_which(table.labels, target),
     )
+    compared = [each for each in table.beside if each.name != settings.id_column]
+    return data.merged(groups_of_equal(table.frame.with_columns(compared)), settings.weigh_copies)
 
 
 def check_beside(file: TableFile, settings: FitSettings) -> None:
     """Raise `InputError` where a column beside the features is none of the file, or not usable."""
-    given = [("--groups", settings.groups), ("--time", settings.time), ("--id", settings.id_column)]
-    if settings.rule is not None:
-        given += [("--cost", name) for name in settings.rule.columns]
-    options = [(option, name) for option, name in given if name is not None]
+    options = settings.columns_named
     for option, name in options:
         named_columns(file, [name], option)
         if name == settings.target or name in settings.drop:
@@ -293,95 +307,34 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
     meaning = _target(file, target, table.counts, settings)
     labelled = np.flatnonzero(table.codes >= 0)
     different, of_row = pl.Series(table.labels), table.codes[labelled]
-    y, which = _codes(different, meaning)[of_row], _which(different, meaning)
-    which = None if which is None else which[of_row]
+    which = _which(different, meaning)
     used = [column.name for column in table.columns if column.is_used]
     rows = RowsOnDisk(table.cells, used, labelled, settings.most_sampled, settings.scratch)
-    code = y if which is None else (which + 1).astype(np.int16)
-    distinct, copies = distinct_rows(equal_rows_on_disk(rows), code, settings.weigh_copies)
-    return TrainingSet(
-        rows if copies is None else rows[distinct],
-        y[distinct],
-        copies if settings.weigh_copies else None,
+    data = TrainingSet(
+        rows,
+        _codes(different, meaning)[of_row],
+        None,
         meaning,
         table.columns,
         len(table.codes) - len(labelled),
-        len(y) - len(distinct),
-        number=labelled[distinct] + 1,
-        which=None if which is None else which[distinct],
+        number=labelled + 1,
+        which=None if which is None else which[of_row],
     )
+    return data.merged(equal_rows_on_disk(rows), settings.weigh_copies)
 
 
 def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
-    named = {"--drop": settings.drop, "--keep": settings.keep, "--category": settings.categories}
-    beside = {"--groups": settings.groups, "--time": settings.time, "--id": settings.id_column}
-    named |= {option: (name,) for option, name in beside.items() if name is not None}
-    if settings.rule is not None and settings.rule.columns:
-        named["--cost"] = tuple(settings.rule.columns)
-    for option, given in named.items():
-        if given:
-            named_columns(file, given, f"{option} {given[0]}")
+    lists = {"--drop": settings.drop, "--keep": settings.keep, "--category": settings.categories}
+    named = [(option, name) for option, given in lists.items() for name in given]
+    for option, name in [*named, *settings.columns_named]:
+        named_columns(file, [name], f"{option} {name}")
     batch, zero_based = file.read()
     if not len(batch.labels):
         raise no_rows(file.path)
     labels = labels_as_text(pl.Series("label", batch.labels))
     target = _target(file, "label", label_counts(labels), settings)
-    y = _codes(labels, target)
     batch.X.sum_duplicates()
     batch.X.eliminate_zeros()
-    distinct, copies = distinct_rows(equal_rows(batch.X)[1], y, settings.weigh_copies)
-    return TrainingSet(
-        batch.X if copies is None else batch.X[distinct],
-        y[distinct],
-        copies if settings.weigh_copies else None,
-        target,
-        [],
-        n_copies=len(y) - len(distinct),
-        zero_based=zero_based,
-    )
-
-
-def _equal_rows(rows: pl.DataFrame) -> NDArray[np.int64]:
-    """Return a number for each row, equal for rows that are equal in every column."""
-    position = "\0row"
-    groups = rows.with_row_index(position).group_by(rows.columns, maintain_order=True)
-    members = groups.agg(pl.col(position))[position]
-    group = np.empty(rows.height, np.int64)
-    group[members.explode().to_numpy()] = np.repeat(np.arange(len(members)), members.list.len())
-    return group
-
-
-class DistinctRows(NamedTuple):
-    """Rows that are learned from, in order, and how many rows each stands for; None for one."""
-
-    rows: NDArray[np.int64]
-    copies: NDArray[np.float64] | None
-
-
-def distinct_rows(
-    group: NDArray[np.integer], code: NDArray[np.int16], weigh: bool = True
-) -> DistinctRows:
-    """Return the first row of each group of copies; all rows where rows recur.
-
-    group: a number from 0 on for each row, equal for rows that are equal in all columns; code: of
-    its label. Rows recur where as many rare rows equal a row of the most frequent label as equal
-    rare rows only. Without `weigh` only distinct rows count, whether they recur or not. Time:
-    O(n log n).
-    """
-    is_rare = code != np.argmax(np.bincount(code))
-    if weigh and _recur(group, is_rare):
-        return DistinctRows(np.arange(len(code)), None)
-    of_both = group.astype(np.int64) * (int(code.max()) + 1) + code
-    _, first, count = np.unique(of_both, return_index=True, return_counts=True)
-    if len(first) == len(code):
-        return DistinctRows(np.arange(len(code)), None)
-    in_order = np.argsort(first)
-    return DistinctRows(first[in_order], count[in_order].astype(np.float64))
-
-
-def _recur(group: NDArray[np.integer], is_rare: NDArray[np.bool_]) -> bool:
-    n_groups = int(group.max(initial=-1)) + 1
-    n_rare = np.bincount(group[is_rare], minlength=n_groups)
-    has_others = np.bincount(group[~is_rare], minlength=n_groups) > 0
-    n_recurring, n_copied = n_rare[has_others].sum(), n_rare[~has_others & (n_rare > 1)].sum()
-    return bool(0 < n_recurring >= n_copied)
+    y = _codes(labels, target)
+    data = TrainingSet(batch.X, y, None, target, [], zero_based=zero_based)
+    return data.merged(equal_rows(batch.X)[1], settings.weigh_copies)

@@ -193,6 +193,15 @@ class Labels(NamedTuple):
     majority_weight: np.ndarray | None  # None when every row counts once
     codes: Any = None  # an array; None of two labels
 
+    def of_rows(self, rows: np.ndarray, weight: np.ndarray) -> "Labels":
+        """Return the labels of some of the rows that count, numbered anew, with other weights."""
+        is_rare = np.isin(rows, self.rare)
+        codes = self.codes
+        if codes is not None:
+            codes = codes[np.searchsorted(self.rare, rows[is_rare])]
+        found = _held_apart(is_rare, weight, self.classes, self.pos_label)
+        return found._replace(codes=codes)
+
     @property
     def majority_code(self) -> int:
         """Position among the classes of the one label that is not rare."""

@@ -56,8 +56,9 @@ class Column:
     """One column of the training table.
 
     `treatment` says in words what is done with it; its counts are of empty cells and of distinct
-    values. `always` is the word of the one value of a constant column, `is_by_value` says that the
-    values of a category tell much one by one. The other fields are those of its `reading`.
+    values. `always` is the word of the one value of a constant column, `is_by_value` says that
+    single values are learned, or would be if the column were used. The other fields are those of
+    its `reading`.
     """
 
     name: str
@@ -344,10 +345,9 @@ def not_learned_from(column: Column, use: str) -> Column:
     return replace(column, kind="beside", treatment=use)
 
 
-def not_carried_over(column: Column) -> Column:
-    """Return an identifier whose values tell nothing of rows far away, as one to leave out."""
-    treatment = "dropped: its values say nothing of rows farther away"
-    return replace(column, kind="id-like", treatment=treatment)
+def not_carried_over(column: Column, why: str) -> Column:
+    """Return an identifier whose values mislead on rows of other times, as one to leave out."""
+    return replace(column, kind="id-like", treatment=f"dropped: {why}", is_by_value=True)
 
 
 def learned_by_value(column: Column) -> Column:
