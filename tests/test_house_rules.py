@@ -66,7 +66,7 @@ MOST_CODE = {
     "stream": 2060,
     "tables": 3992,
 }
-MOST_LINES = {"src/rareclass": 75_488, "tests": 53_769, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_111, "tests": 53_769, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -168,10 +168,7 @@ def one_class_start(points: Points, pool: Pool) -> BallStart:
 
 
 def transduced(labels: PartialLabels, balls: tuple[Ball, ...]) -> np.ndarray:
-    """Return the labels of all rows: given ones, and for unlabelled rows by their multipliers.
-
-    A row that several balls claim goes to the one in which it lies deepest.
-    """
+    """Return the labels of all rows; one that several balls claim goes where it lies deepest."""
     code = labels.code.copy()
     code[labels.code < 0] = np.flatnonzero(labels.classes == labels.majority)[0]
     deepest = np.full(len(code), -np.inf)
@@ -283,12 +280,7 @@ def _useless_radius(ball: Ball, pool: Pool, background: Background) -> list[Find
 
 
 def _beyond_share(ball: Ball, pool: Pool) -> list[Finding]:
-    """Report a ball of which less than half can be rare, if labels are of rows as they came.
-
-    p is the share of rare rows among the labelled ones, n the weight of these rare rows: at most
-    the upper limit of a Poisson mean over n, times p, of the unlabelled rows are rare. Where cases
-    were sought out p is too large, and this stays silent.
-    """
+    """Report a ball of which less than half can be rare, if labels are of rows as they came."""
     n_rare = float(pool.weight[pool.kinds == RARE].sum())
     expected = pool.rare_share * pool.weight_unlabelled
     n_found = float(pool.weight[ball.inside].sum())

@@ -94,11 +94,7 @@ def read_grid(**given: Any) -> SearchGrid:
 
 
 def candidates(grid: SearchGrid, kernel: Any, radius: str, known: Survey) -> list[BallCandidate]:
-    """Return the candidates for one kind of border, one width after the other.
-
-    Unlabelled rows have no price by default: they help by showing where the border is
-    (docs/decisions/0020).
-    """
+    """Return the candidates for one kind of border, one width after the other."""
     widths: Sequence[float | None] = [None]
     if kernel is not None and needs_width(kernel):
         widths = grid.widths or [share * known.width for share in WIDTHS[radius]]
@@ -191,9 +187,8 @@ def held_out_choices(
 ) -> "list[HeldOutChoice]":
     """Fit every candidate without the labels of each fold, and choose its radius on these rows.
 
-    `folds` are numbers of the rows that stay without their label. The rare rows that are left are
-    dealt out to the balls anew. The radius is the solved one or, `by_share`, such that the rare
-    share of the unlabelled rows lies inside. `advance` is called after each fold and width.
+    `folds` are numbers of the rows that stay without their label. The radius is the solved one or,
+    `by_share`, that of the rare share. `advance` is called after each fold and width.
     """
     pool, tried = balls.pool, balls.tried
     tested = [np.flatnonzero(np.isin(pool.rows, fold)) for fold in folds]
@@ -301,12 +296,10 @@ def choose_radius(
 ) -> RadiusChoice:
     """Find the slack s, where rows of depth at or above -s are called rare.
 
-    Problem 1 puts the rare rows that it is given on its sphere, so that others like them often lie
-    just outside. s* is the slack with the best F1; of several the one nearest to 0, each in the
-    middle between the depths of two rows, ``R^2 - distance^2`` of the held-out ones (n,). Where
-    the border at 0 is itself an estimate, worth as much as `prior` rare rows, s* is drawn towards
-    it: with r rare rows held out, :math:`s = s^* r / (r + prior)`. Without `learn` the slack is 0.
-    Cost: O(n log n).
+    s* is the slack with the best F1; of several the one nearest to 0, each in the middle between
+    the depths of two rows, ``R^2 - distance^2`` of the held-out ones (n,). Where the border at 0 is
+    itself an estimate, worth as much as `prior` rare rows, s* is drawn towards it: with r rare rows
+    held out, :math:`s = s^* r / (r + prior)`. Without `learn` the slack is 0. O(n log n).
 
     >>> depths, is_rare = np.array([1.0, -1.0, -3.0]), np.array([True, True, False])
     >>> choose_radius(depths, is_rare, np.ones(3)).slack
@@ -349,11 +342,7 @@ def _best_slack(
 
 
 def first_of_equals(choices: Sequence[Sequence[RadiusChoice]]) -> int:
-    """Return the first candidate whose F1 is within half a rare row of the best one's.
-
-    `choices` has a row for each category. Half a held-out row more is chance, and the candidates
-    are ordered by safety.
-    """
+    """Return the first candidate whose F1 is within half a rare row of the best one's."""
     mean = mean_f1(choices)
     a_row = np.mean([1.0 / max(row[0].n_rare, 1.0) for row in choices])
     return int(as_good_as_best(mean, float(_HALF_A_ROW * a_row) + 1e-12)[0])
@@ -373,10 +362,8 @@ def pu_scores(choices: Sequence[Sequence[RadiusChoice]], called: np.ndarray) -> 
     .. math:: \frac{r^2}{c + 1} \propto \frac{r^2}{P(inside)}
         = \frac{P(inside | rare)\, P(rare | inside)}{P(rare)}
 
-    needs no share of rare rows, and sees impurity that a few cleared rows cannot: they do not tell
-    a ball with fifty unlabelled rows from one with five hundred. The geometric mean over the
-    categories; 0 where nothing rare was found. Lee and Liu, "Learning with positive and unlabeled
-    examples using weighted logistic regression", ICML 2003.
+    needs no share of rare rows (Lee and Liu, ICML 2003). The geometric mean over the categories; 0
+    where nothing rare was found.
     """
     n_rare = np.array([[one.n_rare for one in row] for row in choices])
     hits = np.array([[one.recall for one in row] for row in choices]) * n_rare
@@ -400,9 +387,7 @@ def fewest_balls(
 
 
 def as_good_from(best: float, n_rare: Sequence[float]) -> float:
-    """Return the score of `pu_scores` from which a candidate is as good as the best one.
-
-    The best one would have that score with half a rare row less found, of `n_rare` a category.
+    """Return the score from which a candidate is as good as one with half a rare row more found.
 
     >>> round(as_good_from(1.0, [2.0]), 4)
     0.5625

@@ -67,15 +67,14 @@ class Description:
 
     Attributes
     ----------
-    summaries : tuple of BallSummary
+    summaries, overlaps : tuple of BallSummary, list of BallOverlap
+        The balls, and pairs of them that meet.
     table : list of dict
         One for each ball and feature, the most different features of a ball first, at most 100:
         ``ball`` (position in ``balls_``), ``label``, ``feature``, ``center`` (of the ball; with a
         kernel the mean of the inside), ``inside_low`` and ``inside_high`` (middle nine tenths of
         the rows inside, labelled rare ones included), ``outside_low`` and ``outside_high`` (of the
         other rows), ``overlap`` (share of the other rows that lie in the inside's range).
-    overlaps : list of BallOverlap
-        Pairs of balls that meet.
     """
 
     summaries: tuple[BallSummary, ...]
@@ -250,21 +249,17 @@ class BallPicture(NamedTuple):
 
     Attributes
     ----------
-    coordinates : ndarray of shape (m, 2)
-        Rows projected on a plane through the centre, which is the origin. A projection only
+    coordinates, kinds : ndarray of shape (m, 2), ndarray of str of shape (m,)
+        Rows projected on a plane through the centre, which is the origin, each "labelled rare",
+        "labelled majority", "unlabelled, inside" or "unlabelled, outside". A projection only
         shortens: rows inside the ball stay inside the disc, some from outside fall into it.
-    kinds : ndarray of str of shape (m,)
-        "labelled rare", "labelled majority", "unlabelled, inside" or "unlabelled, outside".
     radius : float
         R.
-    distances : ndarray of shape (k,)
-        To the centre, from every unlabelled row that entered the optimisation.
-    rare_distances : ndarray of shape (l,)
-        From every labelled rare row to the centre.
-    axis_names : tuple of two str
-        Names of the axes of the plane.
-    title : str
-        The name of the ball.
+    distances, rare_distances : ndarray
+        To the centre, from every unlabelled row that entered the optimisation and from every
+        labelled rare row.
+    axis_names, title : tuple of two str, str
+        Names of the axes of the plane, and of the ball.
     """
 
     coordinates: np.ndarray

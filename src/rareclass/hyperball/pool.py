@@ -244,8 +244,7 @@ def gather(
 
     `rare` are the rows to enclose: all of the category, or one group of them. Labelled rows of
     other categories are majority rows. Of these and of the rows that the filter keeps the nearest
-    `max_kept` stay; without a filter all unlabelled rows do. Cost: one pass over the unlabelled
-    rows and one over the labelled majority, if the filter is on and if the majority is large.
+    `max_kept` stay. At most one pass over the unlabelled rows and one over the labelled majority.
     """
     others, unlabelled = labels.labelled_but(label), labels.unlabelled()
     rare_share = _share_of(settings, labels, rare)
@@ -308,13 +307,11 @@ def near_rows(
 ) -> np.ndarray:
     """Choose the unlabelled rows that enter the optimisation, by increasing row numbers.
 
-    1. D = the distance within which the share p of the unlabelled rows falls;
+    1. D = the distance within which the share `rare_share`, in (0, 1], of the rows falls;
     2. rows within ``reach`` D stay;
     3. of these the ``n_most`` nearest, where there are more.
 
-    `distances` are to the centre of the labelled rare rows, p is `rare_share`, in (0, 1]; a
-    weight of 0 takes a row out. Cost: O(n), the distances apart. He, Tong, Carbonell, "Rare
-    category characterization", ICDM 2010, Algorithm 1.
+    `distances` are to the centre of the labelled rare rows; a weight of 0 takes a row out. O(n).
 
     >>> near_rows(np.array([1.0, 2.0, 3.5, 9.0]), None, 0.25).tolist()
     [0, 1]

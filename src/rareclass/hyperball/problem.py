@@ -24,7 +24,7 @@ _MOST_STEPS = 30
 def project_knapsack(
     v: np.ndarray, upper: np.ndarray, signs: np.ndarray, total: float
 ) -> tuple[np.ndarray, float]:
-    r"""Find the point nearest to v in a box and on a hyperplane, exactly.
+    r"""Find the point nearest to v in a box and on a hyperplane, exactly, and the multiplier mu.
 
     .. math::
         \min_l \tfrac12 \|l - v\|^2 \quad \text{subject to} \quad
@@ -32,16 +32,11 @@ def project_knapsack(
 
     The solution is :math:`l_i = \min(\max(v_i + signs_i \mu, 0), upper_i)`; the sum is a piecewise
     linear function of :math:`\mu` that never falls. Newton's method finds the piece that holds the
-    total; where it leaves its bracket, the piece is found between sorted breakpoints.
+    total (Cominetti, Mascarenhas, Silva, Mathematical Programming Computation, 2014); where it
+    leaves its bracket, the piece is found between sorted breakpoints.
 
-    Arrays are float64 of shape (n,): v finite, `upper` 0 or more (inf is no bound), signs +1 or -1.
-    Some point of the box is to have the signed sum `total`. Returns the point, whose sum is right
-    but for rounding, and :math:`\mu`. Time O(n log n) at the worst; mostly some five sums, and few
-    for :math:`\mu` near 0.
-
-    He, Tong and Carbonell, "Rare category characterization", ICDM 2010, Problem 4, which four
-    nested loops over set sizes solve there. Cominetti, Mascarenhas and Silva, "A Newton's method
-    for the continuous quadratic knapsack problem", Mathematical Programming Computation, 2014.
+    Arrays are of shape (n,): v finite, `upper` 0 or more (inf is no bound), signs +1 or -1. Some
+    point of the box is to have the signed sum `total`. Time O(n log n), mostly some five sums.
 
     >>> v, upper, signs = np.array([0.9, 0.5, 0.2]), np.ones(3), np.array([1.0, 1.0, -1.0])
     >>> project_knapsack(v, upper, signs, 1.0)[0].round(3).tolist()
@@ -73,11 +68,7 @@ def project_knapsack(
 def _between_breakpoints(
     v: np.ndarray, upper: np.ndarray, signs: np.ndarray, total: float
 ) -> float:
-    """Find mu with sum signs clip(v + signs mu, 0, upper) = total, by bisection.
-
-    Each entry adds a ramp: it begins to rise at mu = -v (sign +1) or v - upper (sign -1), and
-    stays level once it has risen by upper.
-    """
+    """Find mu by bisection: each entry adds a ramp, level below and above its breakpoints."""
     plus = signs > 0.0
     begins, ends = np.where(plus, -v, v - upper), np.where(plus, upper - v, v)
     breakpoints = np.concatenate([begins, ends])
@@ -149,10 +140,7 @@ class Points:
 
 @dataclass(frozen=True)
 class InputSpace:
-    """Space of the rows, seen from an origin near them: far from zero, squares lose digits.
-
-    The origin is subtracted from dense rows and None for sparse ones, which it would fill.
-    """
+    """Space of the rows, seen from an origin near them; sparse rows have none."""
 
     origin: np.ndarray | None
 
@@ -220,9 +208,8 @@ BallSpace = InputSpace | KernelSpace
 def kernel_space(kernel: Kernel, X: Matrix, first: np.ndarray, n_landmarks: int) -> KernelSpace:
     """Span all rows of X where they are few, else landmarks that span the others best.
 
-    X (n, n_features) holds the rows that enter the optimisation; `first` are rows of it that are
-    landmarks in any case, such as the rare ones; half of all at the most. With as many landmarks as
-    rows the centre is exact. Cost: O(n n_landmarks^2) time, 8 n n_landmarks bytes.
+    `first` are rows of X that are landmarks in any case, half of all at the most. With as many
+    landmarks as rows the centre is exact. O(n n_landmarks^2) time, 8 n n_landmarks bytes.
     """
     # A sparse array, and no sparse matrix: means of the latter are matrices, of two dimensions.
     X = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else X.astype(np.float64)
@@ -289,9 +276,8 @@ def best_radius(reach: np.ndarray, signs: np.ndarray, price: np.ndarray) -> Prim
 class ShiftedRows:
     """The rows of a problem seen from a point near the ball, where squares keep their digits.
 
-    ``origin`` (p,) is that point, ``Z`` (n, p) the coordinates from it, dense or CSR, ``norms``
-    their squares, residuals included; ``plus`` marks rows of sign +1. Sparse rows stay where they
-    are: a shift would fill them.
+    ``Z`` (n, p) are coordinates from ``origin`` (p,), ``norms`` their squares, residuals included;
+    ``plus`` marks rows of sign +1. Sparse rows stay where they are.
     """
 
     def __init__(self, problem: BallProblem) -> None:
@@ -416,10 +402,7 @@ class BallDual:
         return self.squares - 2.0 * iterate.inner + iterate.V @ iterate.V
 
     def optimality(self, iterate: DualIterate) -> Optimality:
-        """Return objective and gap.
-
-        With m = signs (reach - R^2): objective - D = sum (price - l) max(0, m) + l max(0, -m).
-        """
+        """Return objective and gap: the sum of (price - l) max(0, m) + l max(0, -m), m signed."""
         signs, price, reach = self.rows.signs, self.rows.price, self.reach(iterate)
         radius, objective = best_radius(reach, signs, price)
         margin = signs * (reach - radius)

@@ -94,8 +94,7 @@ def free_rows(dual: BallDual, multipliers: np.ndarray) -> np.ndarray:
 def part_of(dual: BallDual, iterate: DualIterate, chosen: np.ndarray) -> BoxQP:
     r"""Return the dual over some rows, near 1 in size; its rows are :math:`\sqrt2 s_i z_i`.
 
-    Rows are seen from the centre of the iterate or, where all are chosen, from the middle of the
-    dual: the best centre so far, while the centre of an iterate can be anywhere.
+    They are seen from the centre of the iterate or, where all are chosen, the middle of the dual.
     """
     rows = dual.rows
     signs, price = rows.signs[chosen], rows.price[chosen]
@@ -151,8 +150,7 @@ def _coordinates(
 def polished_center(dual: BallDual, iterate: DualIterate) -> np.ndarray:
     """Return the centre nearest to the iterate's that has its free rows at one distance.
 
-    Where prices and multipliers are huge, their sum V has lost the digits that matter; the way
-    from its centre to this one has not.
+    Where prices and multipliers are huge, their sum V has lost the digits that matter.
     """
     rows, center = dual.rows, dual.center(iterate)
     free = free_rows(dual, iterate.multipliers)
@@ -220,14 +218,13 @@ def solve_ball(
        does not halve the gap, next time on twice as many.
     3. The exact end on the rows that lie on the sphere.
 
-    The best ball and the best multipliers met so far are kept. Their gap proves how far from the
-    best one the ball returned is: :math:`\|c - c^*\|^2 \le gap \cdot objective`. `tol` is the
-    relative gap to stop at; one to three outer steps are usual. Multipliers of a problem nearby
-    save steps; the projection makes them feasible.
+    The best ball and multipliers met so far are kept. Their gap, of which `tol` is the relative one
+    to stop at, proves that :math:`\|c - c^*\|^2 \le gap \cdot objective`. Multipliers of a problem
+    nearby save steps; the projection makes them feasible.
 
     Time: some hundred passes over the rows, and 30 m p^2 with m up to 4 p rows near the sphere.
-    Memory: a copy of the rows. Raises ValueError if signs or prices do not fit the points, or
-    prices of sign +1 sum to less than 1.
+    Raises `ValueError` if signs or prices do not fit the points, or prices of sign +1 sum to less
+    than 1.
 
     >>> rows = Points(np.array([[0.0], [1.0], [4.0], [1.5]]), np.zeros(4))
     >>> problem = BallProblem(rows, np.array([1, 1, 1, -1.0]), np.array([np.inf, np.inf, 0.2, 1.0]))
@@ -291,11 +288,7 @@ class _BestBall:
         self.meet_center(dual, dual.center(iterate))
 
     def meet_center(self, dual: BallDual, center: np.ndarray) -> None:
-        """Keep a centre if it is better.
-
-        Its distances are worked out afresh from the origin of the rows, which is near the ball:
-        from the middle of the dual, which may be far off, small ones are not known well.
-        """
+        """Keep a centre if it is better, by distances from the origin of the rows."""
         value = self._rows.value(center)
         if value.objective <= self.value.objective:
             self.center, self.value = center, value
@@ -311,10 +304,9 @@ def one_class_center(
     .. math::
         \min_{c, R^2} R^2 + \frac{1}{\nu \sum_i w_i} \sum_i w_i \max(0, \|x_i - c\|^2 - R^2)
 
-    the support vector data description (Tax and Duin, Machine Learning, 2004): with a kernel whose
-    k(x, x) is constant the one-class support vector machine that the paper begins with. A higher
-    nu, in (0, 1], draws the centre to the mean of the rows. Of several radii as good a small one is
-    taken: 0 for a single row. Raises ValueError if nu is out of range or no weight is above 0.
+    the support vector data description (Tax and Duin, Machine Learning, 2004). A higher nu, in
+    (0, 1], draws the centre to the mean of the rows. Of several radii as good a small one is taken:
+    0 for a single row. Raises `ValueError` if nu is out of range or no weight is above 0.
 
     >>> rows = Points(np.array([[0.0], [1.0], [2.0], [9.0]]), np.zeros(4))
     >>> center, squared_radius = one_class_center(rows, np.ones(4), nu=0.01)
@@ -352,12 +344,10 @@ def ascend(
     2. The dual lies below its tangent at y by exactly :math:`\|c - c_y\|^2`, the c being centres.
        Where that is more than :math:`\|l - y\|^2 / 2 t`, the step was too long: again, with half of
        it or less. Otherwise the next one may be a tenth longer.
-    3. y goes beyond l by Nesterov's share, which starts anew whenever the step turned back.
+    3. y goes beyond l by Nesterov's share, which starts anew whenever the step turned back
+       (O'Donoghue, Candes, Foundations of Computational Mathematics, 2015).
 
-    `step` is the t to begin with. Time for a step: two products with the rows, and a knapsack. Beck
-    and Teboulle, "A fast iterative shrinkage-thresholding algorithm for linear inverse problems",
-    SIAM J. Imaging Sciences, 2009; O'Donoghue and Candes, "Adaptive restart for accelerated
-    gradient schemes", Foundations of Computational Mathematics, 2015.
+    `step` is the t to begin with. Time for a step: two products with the rows, and a knapsack.
     """
     here = ahead = best = dual.at(start)
     worth = dual.optimality(here)

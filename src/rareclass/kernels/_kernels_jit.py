@@ -33,10 +33,7 @@ _NOISE = np.float32(8.0 * np.finfo(np.float32).eps)
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _to_squared_distances(P, x, z, scale):
-    """P = scale (x + z - 2 P), row by row in place, in the dtype of P.
-
-    What is left of |x|^2 + |z|^2 - 2 x.z below its rounding error is a distance of zero.
-    """
+    """P = scale (x + z - 2 P) in place; what is below the rounding error of x + z is zero."""
     zero, two = P.dtype.type(0.0), P.dtype.type(2.0)
     noise = P.dtype.type(8.0 * np.finfo(P.dtype).eps)
     for i in range(P.shape[0]):
@@ -48,12 +45,7 @@ def _to_squared_distances(P, x, z, scale):
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _to_gaussian(P, x, z, scale):
-    """P = exp(scale (x + z - 2 P)) in place, in float32, for `scale` below zero.
-
-    Distances as in `_to_squared_distances`. The exponential has a relative error of 1e-7, and is
-    zero below exp(-87). It is a polynomial without branches, of which LLVM makes vectors; its own
-    exponentials are calls, one number at a time.
-    """
+    """P = exp(scale (x + z - 2 P)) in place, in float32: a polynomial without branches."""
     zero, one, two = np.float32(0.0), np.float32(1.0), np.float32(2.0)
     for i in range(P.shape[0]):
         for j in range(P.shape[1]):
@@ -101,10 +93,7 @@ def _expand(K, coefficients, scores_out):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _expand_fours(K, columns, scores_out):
-    """scores = K columns', four columns and two rows at a time: each number read serves several.
-
-    `columns` are a whole number of fours, shape (n_columns, n_landmarks).
-    """
+    """scores = K columns', four columns and two rows at a time: each number read serves several."""
     n = K.shape[0]
     for i in range(0, n, 2):
         j = min(i + 1, n - 1)  # an odd last row is its own pair
@@ -149,10 +138,7 @@ def _pull_back(K, by_row, by_landmark_out):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _pull_back_fours(K, columns, by_landmark_out):
-    """by_landmark += columns K, four columns and four rows at a time.
-
-    `columns` are a whole number of fours, shape (n_columns, n); n is a whole number of fours, too.
-    """
+    """by_landmark += columns K, four columns and four rows at a time; both are whole fours."""
     for i in range(0, K.shape[0], 4):
         for c in range(0, columns.shape[0], 4):
             e0, e1 = columns[c, i], columns[c, i + 1]

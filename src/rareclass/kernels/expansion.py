@@ -120,10 +120,7 @@ def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
 
 
 def pull_back(K: np.ndarray, by_row: np.ndarray) -> np.ndarray:
-    """``K.T @ by_row`` in float64: what the rows of a block ask of each landmark.
-
-    `by_row` may have several columns.
-    """
+    """``K.T @ by_row`` in float64, also for several columns: what a block asks of each landmark."""
     if K.dtype == np.float64:
         return K.T @ by_row
     columns, fours = _in_fours(np.atleast_2d(by_row.T))
@@ -206,19 +203,13 @@ def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     With the eigendecomposition :math:`K = U \Lambda U'`, :math:`T = U \Lambda^{-1/2}` over the
     eigenvalues above a cut-off. Coefficients are then :math:`\beta = T w`, the
     regulariser :math:`\beta' K \beta` is :math:`\|w\|^2`, and :math:`k(x, \cdot) T` are the
-    coordinates of x in the span of the landmarks (the Nyström features).
-
-    Duplicated or nearly equal landmarks make K singular; their common directions are kept once.
+    coordinates of x in the span of the landmarks (the Nyström features). Directions that nearly
+    equal landmarks have in common are kept once.
 
     `dtype` is what the kernel blocks of other rows are stored in. An eigenvalue l turns their
     rounding error eps k(x, x) into an error eps k(x, x) / sqrt(l) of a coordinate: l must be above
-    eps times the mean of k(x, x), which keeps that under sqrt(eps). It must also be above the
-    rounding error of the eigenvalues themselves, ``16 n eps64 max(Lambda)``.
-
-    K and the columns of T are in float64; columns come in order of decreasing eigenvalue, and none
-    when K is zero.
-
-    Cost: O(n_landmarks^3) time, three matrices of that size.
+    eps times the mean of k(x, x), and above the rounding error of the eigenvalues themselves,
+    ``16 n eps64 max(Lambda)``. Columns come in order of decreasing eigenvalue. O(n_landmarks^3).
     """
     if not len(K):
         return np.empty((0, 0))

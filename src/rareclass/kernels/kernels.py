@@ -93,18 +93,9 @@ class DistanceKernel:
 class Gaussian(DistanceKernel):
     r"""The Gaussian kernel :math:`k(u, v) = \exp(-\|u - v\|^2 / \sigma^2)`.
 
-    Parameters
-    ----------
-    width : float
-        Sigma, in the units of the features. Larger is smoother. Note that scikit-learn's
-        ``gamma`` is ``1 / width**2``.
+    ``width`` is sigma, in the units of the features: larger is smoother. scikit-learn's ``gamma``
+    is ``1 / width**2``. One matrix product, 2 d flops and one exponential an entry.
 
-    Notes
-    -----
-    Cost: one matrix product, 2 d flops and one exponential an entry.
-
-    Examples
-    --------
     >>> float(Gaussian(1.0).block(np.zeros((1, 2)), np.zeros((1, 2)))[0, 0])
     1.0
     """
@@ -123,12 +114,7 @@ class Laplace(DistanceKernel):
     r"""The Laplace kernel :math:`k(u, v) = \exp(-\|u - v\| / \sigma)`, Euclidean norm.
 
     Its functions are rougher than the Gaussian's and its tails heavier. scikit-learn's
-    ``laplacian_kernel`` is another one: it takes the sum of absolute differences.
-
-    Parameters
-    ----------
-    width : float
-        Sigma, in the units of the features. Larger is smoother.
+    ``laplacian_kernel`` takes the sum of absolute differences instead. ``width`` is sigma.
     """
 
     def from_products(self, P: np.ndarray, x: np.ndarray, z: np.ndarray) -> None:
@@ -156,14 +142,8 @@ class Linear:
 class Polynomial:
     r"""The polynomial kernel :math:`k(u, v) = (c + u \cdot v / \sigma^2)^p`.
 
-    Parameters
-    ----------
-    width : float
-        Sigma, in the units of the features. Larger makes the function flatter.
-    degree : int, default=3
-        p: the highest order of interaction between features.
-    offset : float, default=1.0
-        c, at or above 0: how much the lower orders count.
+    ``width`` is sigma: larger makes the function flatter. ``degree`` is p, the highest order of
+    interaction between features, ``offset`` c, at or above 0: how much the lower orders count.
     """
 
     width: float
@@ -184,10 +164,7 @@ class Polynomial:
 
 @dataclass(frozen=True)
 class CallableKernel:
-    """A kernel given as ``function(X, Z) -> array of shape (n_x, n_z)``.
-
-    The function must be symmetric and positive semi-definite; it is called on blocks of rows.
-    """
+    """A kernel given as a function of two matrices, symmetric and positive semi-definite."""
 
     function: Callable[[Any, Any], np.ndarray]
 
@@ -212,12 +189,8 @@ class CallableKernel:
 class FeatureScaled:
     r"""The kernel :math:`k(u, v) = k_0(a \circ u, a \circ v)` for scales a of the features.
 
-    Scales are at or above 0, one for each feature. A larger one makes the kernel look at its
-    feature more closely; a feature of scale 0 is not read at all.
-
-    Raises `ValueError` when a scale is negative or not finite, or there is not one for each column.
-
-    Cost: that of :math:`k_0` on the features in use, and a copy of these columns of the block.
+    Scales are at or above 0, one for each feature, else `ValueError` is raised. A larger one makes
+    the kernel look at its feature more closely; a feature of scale 0 is not read at all.
 
     >>> kernel = FeatureScaled(Linear(), np.array([2.0, 0.0]))
     >>> kernel.block(np.array([[1.0, 5.0]]), np.array([[3.0, 7.0]]))
@@ -287,10 +260,8 @@ def needs_width(kernel: Any) -> bool:
 def make_kernel(kernel: Any, width: float) -> Kernel:
     """The Kernel that an estimator's `kernel` parameter means.
 
-    That is a name in ``KERNELS`` (`width` is sigma, for those that have one), an object with
-    ``block``, which is used as it is, or a function of two matrices.
-
-    Raises `ValueError` when the name is unknown or the object is none of these.
+    It names one of ``KERNELS`` (`width` is sigma, for those that have one), has ``block``, or is a
+    function of two matrices; anything else raises `ValueError`.
     """
     if isinstance(kernel, str) and kernel in KERNELS:
         return KERNELS[kernel](width) if needs_width(kernel) else KERNELS[kernel]()
@@ -311,15 +282,12 @@ def given_width(width: Any, kernel: Any) -> float | None:
 
 
 def mean_width(all_rows: Rows, shift: np.ndarray | None) -> float:
-    r"""The paper's width: :math:`\sigma^2 = m^{-2} \sum_{i,j} \|x_i - x_j\|^2`.
+    r"""The paper's width: :math:`\sigma^2 = m^{-2} \sum_{i,j} \|x_i - x_j\|^2`, by weight.
 
-    That is twice the sum of the feature variances, so one pass gives it and no pair is formed.
-
-    `all_rows` are weighted. `shift` of shape (n_features,) is a point near the data, subtracted
-    before squares are summed; None for sparse rows. Where all rows are equal sigma is 1.
-
-    Raises `ValueError` where squared distances overflow, and warns where one column makes up
-    nearly all of them.
+    That is twice the sum of the feature variances: one pass, and no pair is formed. `shift` is a
+    point near the data, subtracted before squares are summed; None for sparse rows. Where all rows
+    are equal sigma is 1. Raises `ValueError` where squared distances overflow, and warns where one
+    column makes up nearly all of them.
     """
     weight, first, second = all_rows.sum(_moments, shift)
     mean = first / weight

@@ -26,16 +26,9 @@ def pivoted_cholesky(kernel: Kernel, X: Matrix, n_most: int) -> np.ndarray:
     2. new column of the factor: :math:`(k(X, x_p) - L \ell_p) / \sqrt{d_p}`;
     3. subtract its square from d.
 
-    Row numbers come in the order in which they were picked. There are fewer than `n_most` when they
-    span all the others to rounding error: equal rows are never picked twice.
-
-    Cost: n n_most kernel entries, O(n n_most^2) time, 8 n n_most bytes for the factor. Among equal
-    residuals the first row is picked: there is no randomness.
-
-    References
-    ----------
-    .. [1] Fine, Scheinberg, "Efficient SVM training using low-rank kernel representations",
-       JMLR 2, 2001.
+    Row numbers come in the order in which they were picked, the first among equal residuals. There
+    are fewer than `n_most` when they span all the others to rounding error (Fine, Scheinberg, JMLR
+    2, 2001). n n_most kernel entries, O(n n_most^2) time, 8 n n_most bytes.
     """
     diagonal = np.asarray(kernel.diag(X), dtype=np.float64)
     eps = np.finfo(kernel.block(X[:1], X[:1]).dtype).eps
@@ -98,10 +91,7 @@ class Landmarks(NamedTuple):
 
 
 def distinct_landmarks(candidates: Matrix, rows: np.ndarray | None) -> Landmarks:
-    """Merge equal candidates: O(n log n) comparisons of rows.
-
-    `rows` are the training rows that they are, if they are any.
-    """
+    """Merge equal candidates, which are the training `rows` if any: O(n log n) comparisons."""
     candidates = canonical(candidates)
     first, group = equal_rows(candidates)
     order = order_of_values(candidates[first])
@@ -123,18 +113,10 @@ class LandmarkCandidates(NamedTuple):
 def choose_landmarks(
     rule: Any, kernel: Kernel, rows: LandmarkCandidates, memory: int, rng: np.random.RandomState
 ) -> Landmarks:
-    """Landmarks that the `landmarks` parameter of an estimator names.
+    """Landmarks that the `landmarks` parameter of an estimator names; see `RankRC`.
 
-    "rare": the rare rows (RankRC, the paper's (7)). ("rare", k): at most k of them, spread out by
-    k-means++ (among 10 k, drawn, where there are more); ("rare", k, "pivoted_cholesky"): those that
-    span the others best under the kernel.
-    ("rare+majority", k): the rare rows and k majority rows drawn at random (Corollary 4 of the
-    bounds paper: more landmarks, nearer to RankSVM). "all": every row (kernel RankSVM, (6)).
-    "random": as many rows as there are rare ones, drawn from all rows (the paper's RANK-RND). An
-    integer: that many rows drawn from all. An array of whole numbers: those rows. A matrix: those
-    points themselves, which need not be training rows.
-
-    `rng` draws; `memory` limits the bytes of the factor of pivoted Cholesky.
+    "rare" is the paper's (7), "all" (6), ("rare+majority", k) Corollary 4 of the bounds paper, and
+    "random" RANK-RND. `rng` draws; `memory` limits the bytes of the factor of pivoted Cholesky.
 
     Raises `ValueError` when the rule names nothing, or rows that are not there, or points with
     other columns than the rows.

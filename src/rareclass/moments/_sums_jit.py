@@ -54,10 +54,7 @@ def column_sums(indptr, indices, data, weight, sums_inout):
 
 @njit(cache=True, nogil=True)
 def central_sums(indptr, indices, data, weight, centre, sums_inout):
-    """Add (1, w, w (x - c), w (x - c)^2) of each stored cell x to the sums of its column.
-
-    For rows that store no column twice.
-    """
+    """Add (1, w, w (x - c), w (x - c)^2) of each stored cell x to the sums of its column."""
     for row in range(len(indptr) - 1):
         w = weight[row]
         if w == 0.0:

@@ -42,10 +42,7 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class DenseMetric:
-    """Metric of Sigma = s L L' s with s the standard deviations and L a Cholesky factor.
-
-    Scaling first keeps the digits of features with small variances.
-    """
+    """Metric of Sigma = s L L' s with s the standard deviations and L a Cholesky factor."""
 
     scale: np.ndarray  # s
     factor: np.ndarray  # L, lower triangular
@@ -186,13 +183,9 @@ class FittedCovariance(NamedTuple):
 class Full:
     """The covariance itself. Time O(d^3) once, memory 8 d^2 bytes.
 
-    Parameters
-    ----------
-    ridge : float or None
-        Added to every variance, as a multiple of their mean. None is 0 while the covariance has
-        an inverse. Columns that are constant get 0.001 of it as their variance; where there still
-        is no inverse, every variance gets what shrinkage amounts to (`normal_shrinkage`), and at
-        least 0.001.
+    ``ridge`` times the mean variance is added to every variance. None is 0 while the covariance has
+    an inverse. Columns that are constant get 0.001 of it as their variance; where there still is no
+    inverse, every variance gets what shrinkage amounts to (`normal_shrinkage`), at least 0.001.
     """
 
     ridge: float | None = None
@@ -227,12 +220,8 @@ class Full:
 class Diagonal:
     """Variances alone: features are taken as uncorrelated. Time and memory O(d).
 
-    Parameters
-    ----------
-    ridge : float or None
-        Added to every variance, as a multiple of their mean. None is 1 for compressed rows, whose
-        variances each rest on few stored cells, and 0 for dense rows, of which constant columns get
-        0.001 of it as their variance.
+    ``ridge`` as in `Full`; None is 1 for compressed rows, whose variances each rest on few stored
+    cells, and 0 for dense rows, of which constant columns get 0.001 as their variance.
     """
 
     ridge: float | None = None
@@ -249,24 +238,15 @@ class Diagonal:
 
 @dataclass(frozen=True)
 class Factor:
-    r"""A diagonal and a few factors: :math:`\Sigma = D + F F'`, F of shape (d, k).
+    r"""A diagonal and ``n_factors`` factors: :math:`\Sigma = D + F F'`, F of shape (d, k).
 
     F F' is the best part of rank k that a random sketch of the covariance holds (one pass of the
     rows; the sketch of all rows is the sum of the sketches of its parts), and D what is missing on
-    the diagonal: variances are exact. Time O(d k^2) once.
+    the diagonal: variances are exact. ``ridge`` as in `Diagonal`, added to D; None is 0.001 where
+    factors leave nothing of a variance. Time O(d k^2) once.
 
-    Parameters
-    ----------
-    n_factors : int
-        k.
-    ridge : float or None
-        As in `Diagonal`, added to D; None is 0.001 where factors leave nothing of a variance.
-
-    References
-    ----------
-    .. [1] Grave, El Ghaoui, 2014, section 5.3.
-    .. [2] Tropp, Yurtsever, Udell, Cevher, "Fixed-rank approximation of a positive-semidefinite
-       matrix from streaming data", NeurIPS 2017: Algorithm 3.
+    Section 5.3 of the paper; Tropp, Yurtsever, Udell, Cevher, "Fixed-rank approximation of a
+    positive-semidefinite matrix from streaming data", NeurIPS 2017: Algorithm 3.
     """
 
     n_factors: int = 50
@@ -291,10 +271,7 @@ CovarianceModel = Full | Diagonal | Factor
 
 
 def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> CovarianceModel:
-    """Return the covariance model that the parameters of an estimator name.
-
-    Raises `ValueError` on an unknown name or a number out of range.
-    """
+    """Return the covariance model of some parameters; `ValueError` where they are out of range."""
     check_whole("n_factors", n_factors)
     ridge = _checked_ridge(ridge)
     known: dict[str, CovarianceModel] = {
@@ -325,9 +302,8 @@ def mean_variance(moments: Moments) -> float:
 def normal_shrinkage(moments: Moments) -> float:
     """Return the best share of the identity for a normal majority, in [0, 1].
 
-    Chen, Wiesel, Eldar, Hero, "Shrinkage algorithms for MMSE covariance estimation", IEEE
-    Transactions on Signal Processing 58(10), 2010: the oracle approximating estimate, as
-    scikit-learn's `oas` has it.
+    The oracle approximating estimate of Chen, Wiesel, Eldar, Hero, IEEE Transactions on Signal
+    Processing 58(10), 2010.
     """
     d, weight = len(moments.mean), moments.weight
     square = float(np.mean(moments.covariance**2))

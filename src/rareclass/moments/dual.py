@@ -59,11 +59,7 @@ class RareRows(NamedTuple):
 
 
 def dense_rows(Z: np.ndarray) -> RareRows:
-    """Return rows without a sparse part, of whitened Z of shape (n, p).
-
-    >>> dense_rows(np.eye(2)).n_columns
-    0
-    """
+    """Return rows without a sparse part, of whitened Z of shape (n, p)."""
     Z = np.ascontiguousarray(Z, np.float64)
     nothing = np.zeros(0)
     return RareRows(np.zeros(len(Z) + 1, np.int64), nothing.astype(np.int32), nothing, 0, Z, Z)
@@ -93,10 +89,7 @@ class DualPoint(NamedTuple):
 
 
 class DualProblem:
-    """The rows in the form of the compiled passes, the box, and buffers for v and g.
-
-    v and g belong to the point that was measured last; the passes start from them.
-    """
+    """The rows as the compiled passes take them, the box, and v and g as last measured."""
 
     def __init__(self, rows: RareRows, upper: np.ndarray) -> None:
         left = np.ascontiguousarray(rows.left, np.float64)
@@ -169,11 +162,7 @@ class DualProblem:
         return objective, gap + 0.5 * square * (t - 1.0) ** 2
 
     def blur(self, point: DualPoint) -> float:
-        """Return the relative gap that rounding errors of the scores may cause.
-
-        An error, eps max|z|^2 1'alpha, weighs as much as the upper bounds; in the hard margin it is
-        the gap itself.
-        """
+        """Return the relative gap that rounding may cause: eps max|z|^2 sum(alpha) a score."""
         error = float(np.finfo(float).eps * self.longest**2 * point.alpha.sum())
         return error if self.is_hard else error * float(self.upper.sum()) / point.objective
 
@@ -223,11 +212,9 @@ def solve_dual(
         D(\alpha) = 1'\alpha - \tfrac12 \alpha'K\alpha, \quad 0 \le \alpha_i \le upper_i; \qquad
         P(\alpha) = \tfrac12 \alpha'K\alpha + \sum_i upper_i \max(0, 1 - s_i), \quad s = K\alpha
 
-    with K the inner products of the rows. P and D meet at the solution, and elsewhere
-    :math:`P - D = \sum_i \max(0, s_i - 1) \alpha_i + \max(0, 1 - s_i) (upper_i - \alpha_i)`.
-    Where upper is inf, the solution is the projection of the mean onto the convex hull of the rows:
-    of all multiples of alpha the best one is taken, and
-    :math:`(P - D) / P = 1 - \min_i(s_i)^2`.
+    with K the inner products of the rows. P and D meet at the solution. Where upper is inf, the
+    solution is the projection of the mean onto the convex hull of the rows: of all multiples of
+    alpha the best one is taken, and :math:`(P - D) / P = 1 - \min_i(s_i)^2`.
 
     1. Coordinate descent over the rows in random order, leaving out rows that stay at a bound,
        until the gap over all rows is small or an interior point is cheaper than what is left.
@@ -237,15 +224,11 @@ def solve_dual(
 
     `upper` is C times the weights: 0 leaves a row out; inf for all others, or for none of them.
     `tol` is the relative duality gap to stop at, `max_iter` the most passes of coordinate descent;
-    the second stage begins after half of them, if not sooner. `start` is clipped into the box; None
-    is 0. `seed` is of the order of the rows.
+    the second stage begins after half of them, if not sooner. `start` is clipped into the box.
 
     Raises `InputError` if upper is inf and the mean lies within the convex hull of the rows, or
-    within 1e-7 of it, relative to the longest row.
-
-    Time: the numbers held for the rows, per pass; the second stage 20 n r^2 with r = min(n, p), and
-    n^3 for sparse rows. Memory: alpha, A'alpha and left'alpha, and n r in the second stage. Returns
-    to Python about every 0.1 s, so that it can be interrupted.
+    within 1e-7 of it, relative to the longest row. Time: the numbers held for the rows, per pass;
+    the second stage 20 n r^2 with r = min(n, p), and n^3 for sparse rows.
 
     >>> solution = solve_dual(dense_rows(np.array([[1.0], [0.5]])), np.array([1.0, 1.0]))
     >>> solution.alpha.tolist(), solution.dense_part.tolist()  # the second row is at its bound
@@ -269,11 +252,7 @@ def solve_dual(
 def _descend_while_it_pays(
     problem: DualProblem, alpha: np.ndarray, order: VisitOrder, tol: float, max_iter: int
 ) -> tuple[DualPoint, int]:
-    """Run step 1 until the gap is small, or the rest would cost more than the second stage.
-
-    The rest is estimated from how the gap fell in the last passes, once a quarter of the second
-    stage's cost is spent; twice that cost ends the step in any case.
-    """
+    """Run step 1 until the gap is small, or the rest would cost more than the second stage."""
     point, n_iter, spent = problem.measure(alpha), 0, 0.0
     second = MovableRows.of(problem, point).cost()
     while point.gap > tol and n_iter < max_iter:
@@ -383,13 +362,7 @@ class MovableRows(NamedTuple):
 
 
 def _nearest_in_hull(Z: np.ndarray, alpha: np.ndarray, longest: float) -> np.ndarray:
-    r"""Solve the hard margin through a problem that always has a solution.
-
-    With a column rho added to Z the solution is a multiple of the same point:
-    :math:`|Z'\alpha|^2 + \rho^2 (1'\alpha)^2` is least, given the sum of alpha, where
-    :math:`|Z'\alpha|^2` is. It is most exact with rho near the distance of the mean to the hull: a
-    much smaller distance is solved again with a smaller rho.
-    """
+    """Solve the hard margin with a column rho added to Z, near the distance of mean and hull."""
     b, none = np.ones(len(Z)), np.full(len(Z), np.inf)
     for _ in range(_MOST_SCALES):
         total = float(alpha.sum())

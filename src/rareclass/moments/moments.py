@@ -128,11 +128,7 @@ def remove(whole: Moments, part: Moments) -> Moments:
 
 
 def _about(moments: Moments, centre: np.ndarray) -> Moments:
-    """Return the same sums with ``centre`` in place of the mean.
-
-    With y = x - mu, sum of w y = 0 and e = centre - mu: the sum of w (y - e)(y - e)', multiplied
-    out.
-    """
+    """Return the same sums with ``centre`` in place of the mean."""
     e, weight = centre - moments.mean, moments.weight
     scatter = moments.scatter
     if scatter.size:
@@ -225,13 +221,7 @@ def _dense_sums(
 
 
 def _sparse_moments(rows: Rows, settings: MomentSettings, probes: np.ndarray) -> Moments:
-    r"""Sum the moments of compressed rows, of which only the stored cells are read.
-
-    Sums around 0 are good wherever cells differ by as much as they are large, which the zeros that
-    are not stored see to. Columns that would lose digits are summed again around their mean: one
-    with the weight W_s in its stored cells, of mean m and central sum of squares M, has the mean
-    m W_s / W and the central sum :math:`M + m^2 W_s (W - W_s) / W`.
-    """
+    """Sum the moments of compressed rows, of which only the stored cells are read."""
     n, total, columns = rows.sum(_column_sums)
     first, second = columns.T
     e, shift = first / total, np.zeros(len(first))

@@ -179,10 +179,7 @@ def _gram(Z, W, mean):
 
 @njit(cache=True, nogil=True)
 def _move(W, mean, t0, t1, t2, t3, s0, s1, s2, s3, c01, c02, c03, c12, c13, c23):
-    """``mean += sum_k t_k w_k``, where w_j is short of ``c_kj w_k``; w_k is left s_k times as long.
-
-    s_k is the root of beta_k: so scaled, S - sum w_k w_k' stays exactly symmetric.
-    """
+    """``mean += sum_k t_k w_k``, w_j short of ``c_kj w_k``; w_k is left s_k times as long."""
     for i in range(0, len(mean), LANES):
         w0 = load(W, (0, i))
         w1 = minus(load(W, (1, i)), spread(c01), w0)
@@ -275,12 +272,7 @@ def _next_violated(start, stop, y, score, variance, along_mean, along_s, bound, 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _step_sizes(m, v, size, phi):
-    """Proposition 1's alpha and beta of a pair with margin m and variance v; 0 where none is due.
-
-    Of ``alpha = min(size, full / (v zeta))`` both cases are worked out, without branches and each
-    with one root: which it will be is a toss-up. Where alpha is not cut short, the equation that
-    it solves gives ``beta = alpha phi^2 / (root - half)``: no cancelling where a step is due.
-    """
+    """Proposition 1's alpha and beta for margin m and variance v; 0 where no step is due."""
     square = phi * phi
     zeta = 1.0 + square
     half = 0.5 * square * m
@@ -313,11 +305,7 @@ def _difference_and_product(x, rows, b, covariance, z, w):
 
 @njit(cache=True, nogil=True)
 def _product(rows, coefficients, out, n):
-    """``out[:n] = sum_i coefficients[i] rows[i, :n]``, four rows at a time.
-
-    n is at least `LANES`: where it is no multiple of that the last vector begins earlier, and gets
-    the same sums again.
-    """
+    """``out[:n] = sum_i coefficients[i] rows[i, :n]``, four rows at a time, n >= `LANES`."""
     d = rows.shape[0]
     whole = d - d % 4
     for start in range(0, n, LANES):

@@ -35,10 +35,7 @@ def _at_or_above(ordered, score):
 
 @njit(cache=True, nogil=True)
 def tail(ordered):
-    """Where the tail of sorted scores begins, its rows, and the mean of what they are above it.
-
-    The mean is 0 where there is no tail to go by.
-    """
+    """Where the tail of sorted scores begins, its rows, and their mean excess above it, or 0."""
     n = ordered.shape[0]
     top = max(n // _TAIL, 1)
     if n < _LEAST:
@@ -72,10 +69,7 @@ def place(ordered, score):
 
 @njit(cache=True, nogil=True)
 def _keep(recent, ordered, kept, score):
-    """Put a majority score in place of the oldest; `ordered` stays sorted. Returns how many came.
-
-    ``kept`` scores came before.
-    """
+    """Put a majority score in place of the oldest, `ordered` kept sorted; returns how many came."""
     size = recent.shape[0]
     filled = min(kept, size)
     free = kept if kept < size else np.searchsorted(ordered, recent[kept % size])
@@ -135,10 +129,7 @@ def _stacked(places, mean, inputs):
 
 @njit(cache=True, nogil=True)
 def _mixed_place(scores, t, ordered, kept, weights, mean, places, inputs):
-    """Weighted mean place of row t, and the stack's log odds, 0 without one; fills the last two.
-
-    The stack has a place like the members', a natural logarithm of odds being one of a rate; cut.
-    """
+    """Weighted mean place of row t, and the stack's log odds, 0 without one."""
     n_members, n_experts = scores.shape[0], weights.shape[0]
     beyond, total = 0.0, 0.0
     for k in range(n_members):

@@ -42,11 +42,7 @@ def _add_row(x, h, own, moments, gap):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _product(matrix, v, out):
-    """out = matrix v of a symmetric matrix, four of its rows at a time.
-
-    Rows are added up rather than dotted with v, so that out is loaded and stored a quarter as
-    often and nothing waits for the end of a sum.
-    """
+    """out = matrix v of a symmetric matrix, four of its rows at a time."""
     d = v.shape[0]
     for i in range(d):
         out[i] = 0.0
@@ -67,9 +63,8 @@ def _product(matrix, v, out):
 def _step_length(eta, direction, gradient, lam, gap, scatter, n, bound, product):
     """eta, or the minimum along the direction where eta would raise the row's own objective.
 
-    Along w - t p that objective is -t g'p + t^2/2 p'Hp, with H = lam I + gap gap' + covariance:
-    it rises when t is above twice the minimum. `bound` is above the greatest eigenvalue of H, and
-    rows for which that is enough are spared the product.
+    Along w - t p that objective is -t g'p + t^2/2 p'Hp, with H = lam I + gap gap' + covariance.
+    `bound` is above the greatest eigenvalue of H: where that is enough the product is spared.
     """
     slope = _dot(gradient, direction)
     square = _dot(direction, direction)

@@ -56,10 +56,7 @@ def _own_sums(work, indices, data):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _pair_sums(work, indices, values, own, phi):
-    """mu.b of a buffered row b, and v = sum z^2 h for z = x - b.
-
-    What x has outside the columns of b is `own` less what it has inside.
-    """
+    """mu.b of a buffered row b, and v = sum z^2 h for z = x - b, from `own`, the sum over x."""
     score, inside, shared = 0.0, 0.0, 0.0
     for k in range(indices.shape[0]):
         i, b = indices[k], values[k]

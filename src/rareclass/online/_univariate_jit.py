@@ -11,10 +11,7 @@ _MOST_ROUNDS, _CLOSE = 100, 1e-13
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _slope_at_mode(margin, variance, weight):
-    """The m in [0, weight] with ``m = weight / (1 + exp(margin + variance m))``.
-
-    By Newton's method, and by halves where it would leave the bounds or is slower than halves.
-    """
+    """The m in [0, weight] with ``m = weight / (1 + exp(margin + variance m))``, by Newton."""
     low, high = 0.0, weight / (1.0 + np.exp(margin))
     m, last = high, high
     for _ in range(_MOST_ROUNDS):
@@ -85,10 +82,9 @@ def learn_by_newton(
 ):
     """Learn from rows in order; `mean`, `covariance`, `alone` and `seen` are changed in place.
 
-    ``indptr, indices, data``: CSR rows without zeros, int64 and float64. ``sign``: +1 rare, -1
-    majority, 0 to be scored only; ``step``: the weight of a row. ``mean``: b, then w.
-    ``covariance``: of b and the first features; ``alone``: variances of the others, taken to go
-    each its own way. ``scores_out``: each row's w.x before it.
+    Rows, `sign` and `scores_out` as in `_sparse_pairs_jit.learn`; ``step``: the weight of a row.
+    ``mean``: b, then w. ``covariance``: of b and the first features; ``alone``: variances of
+    others.
     """
     full = covariance.shape[0]
     along = np.empty(full)
@@ -134,9 +130,8 @@ def learn_by_adagrad(
 ):
     """Learn from rows in order; `coef`, `squares`, `intercept` and `seen` are changed in place.
 
-    ``indptr, indices, data``: CSR rows without zeros, int64 and float64. ``sign``: +1 rare, -1
-    majority, 0 to be scored only; ``step``: the weight of a row. ``intercept``: b and the sum of
-    its squared slopes. ``scores_out``: each row's w.x before it.
+    Rows, `sign` and `scores_out` as in `_sparse_pairs_jit.learn`; ``step``: the weight of a row.
+    ``intercept``: b and the sum of its squared slopes.
     """
     for t in range(sign.shape[0]):
         score = 0.0
@@ -167,9 +162,7 @@ _MOST_WEIGHT = 1e100
 def learn_uniexp(indptr, indices, data, sign, step, coef, weight_seen, eta, scores_out):
     """Learn from rows in order; `coef` and the weights seen by class are changed in place.
 
-    ``indptr, indices, data``: CSR rows without zeros, int64 and float64. ``sign``: +1 rare, -1
-    majority, 0 to be scored only; ``step``: the weight of a row. ``scores_out``: each row's w.x
-    before it.
+    Rows, `sign` and `scores_out` as in `_sparse_pairs_jit.learn`; ``step``: the weight of a row.
     """
     for t in range(sign.shape[0]):
         score = 0.0

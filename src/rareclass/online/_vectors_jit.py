@@ -41,10 +41,7 @@ class _VectorModel(models.PrimitiveModel):
 
 @register_jitable
 def aligned(rows, width):
-    """Zeros, shape (rows, width), that begin where a line of the cache does.
-
-    Else every other vector lies in two lines, and one that was just stored is waited for.
-    """
+    """Zeros, shape (rows, width), that begin where a line of the cache does."""
     flat = np.zeros(rows * width + LANES)
     start = -(flat.ctypes.data // 8) % LANES
     return flat[start : start + rows * width].reshape(rows, width)

@@ -67,10 +67,7 @@ class SparseBuffers(NamedTuple):
             raise ValueError(f"a buffer holds a feature beyond {n_features}")
 
     def fitting(self, width: int) -> Self:
-        """The same rows in slots that take `width` non-zeros.
-
-        Slots are as wide as the next power of two: however the rows came in batches.
-        """
+        """The same rows in slots that take `width` non-zeros, a power of two."""
         have = self.indices.shape[2]
         if width <= have:
             return self

@@ -382,11 +382,8 @@ class OnlineMixture(OnlineRanker):
     def additive_weights(self) -> np.ndarray:
         """The members' weights by feature and map, as they count in the tail of the list.
 
-        There a member's place grows by ``1 / (mean excess)`` a unit of its score, in natural
-        logarithms of the rate, and places add up, in the stack too: so what a feature raises is
-        added over all maps.
-        Before them stand the weights of the waves, of which there are as many for any number of
-        features; behind them the values that ranks go by, which are replaced as rows come.
+        There a member's place grows by ``1 / (mean excess)`` a unit of its score, and places add
+        up. Before them stand the weights of the waves; behind them the values that ranks go by.
         """
         state, n = self.state_, self.n_features_in_
         counts = _mixture_jit.counts(state.record.weights, state.stack.mean)

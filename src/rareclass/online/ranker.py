@@ -64,16 +64,12 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        w.
-    offset_ : float
-        Score above which a row is called rare.
+    coef_, offset_ : ndarray of shape (n_features,), float
+        w, and the score above which a row is called rare.
     state_ : NamedTuple
         All that moves; a checkpoint holds nothing else.
-    classes_ : ndarray of shape (2,)
-        The labels, sorted.
-    pos_label_, n_features_in_, feature_names_in_
-        The rare label, the width of a row, and the names of the columns where they have any.
+    classes_, pos_label_ : ndarray of shape (2,), label
+        The labels, sorted, and the rare one.
 
     Raises
     ------
@@ -436,10 +432,7 @@ def sparse_rows(block: Any) -> SparseRows:
 
 
 def buffer_offset(rare: np.ndarray, majority: np.ndarray) -> float:
-    """The threshold with the greatest balanced accuracy between buffered scores of two classes.
-
-    0 while one of them is empty.
-    """
+    """Threshold of greatest balanced accuracy between buffered scores; 0 while a class has none."""
     if not (len(rare) and len(majority)):
         return 0.0
     y = np.repeat([1, 0], [len(rare), len(majority)])

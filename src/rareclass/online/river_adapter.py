@@ -59,16 +59,11 @@ class RiverClassifier(Classifier):
 
     Features may come and go. A new one gets a column with weight 0 when a row with it is learned
     from; one that is absent, None or NaN counts as 0. Text is one-hot: ``{"colour": "red"}`` is the
-    feature ``colour=red`` with the value 1. True and False are 1 and 0. Scale numbers first, e.g.
-    with River's ``StandardScaler``.
+    feature ``colour=red`` with the value 1. True and False are 1 and 0. Scale numbers first.
 
-    The cost of a row is that of the model's `partial_fit`, plus some tens of microseconds for the
-    dict; `score_one` is cheaper than the probability and the label, which need the threshold. Where
-    rows come many at a time, an array and `test_then_train` are far faster. Columns are made a few
-    ahead: features that appear one by one do not copy the state each time.
+    A row costs what it does in the model's `partial_fit`, plus some tens of microseconds for the
+    dict; where rows come many at a time, an array and `test_then_train` are far faster.
 
-    Examples
-    --------
     >>> from river import preprocessing
     >>> from rareclass.online import CBR, as_river
     >>> model = preprocessing.StandardScaler() | as_river(CBR(C=0.1))
@@ -95,14 +90,9 @@ class RiverClassifier(Classifier):
         return dict(zip(self._columns, self._learner.coef_.tolist(), strict=False))
 
     def learn_one(self, x: dict[Hashable, Any], y: Any) -> None:
-        """Learn from a row.
+        """Learn from a row, a dict of numbers, text, True or False; None and NaN are absent.
 
-        Parameters
-        ----------
-        x : dict
-            Features by name: numbers, text, True or False; None and NaN are absent.
-        y : label
-            One of the two classes; another one raises `ValueError`.
+        A label `y` that is neither of the two classes raises `ValueError`.
         """
         row, sign = cells(x), self._sign(y)
         self._make_room(row)
@@ -133,9 +123,8 @@ class RiverClassifier(Classifier):
         """The score of a row on a scale from 0 to 1, for each label.
 
         ``1 / (1 + exp(-(score - offset) / spread))`` for the rare label: one half at the threshold
-        of the decision; the spread is the standard deviation of the scores of about the last
-        thousand rows. It is for ranking and for River's interface, not a calibrated probability:
-        both numbers move as rows come, so rank rows of different times by `score_one`.
+        of the decision; the spread is the standard deviation of about the last thousand scores. It
+        is no calibrated probability: rank rows of different times by `score_one`.
         """
         if self._threshold is None:
             self._threshold = float(self._learner.offset_)
@@ -177,10 +166,7 @@ class RiverClassifier(Classifier):
 
 
 def cells(x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
-    """The features of a row that are present, as numbers.
-
-    None and NaN are absent, True and False are 1 and 0, and text becomes a feature of its own,
-    ``name=value``, that is 1. Other values and infinite ones are refused by name.
+    """The features of a row that are present, as numbers; others and infinite ones are refused.
 
     >>> cells({"size": 2, "new": True, "colour": "red", "age": None})
     {'size': 2.0, 'new': 1.0, 'colour=red': 1.0}

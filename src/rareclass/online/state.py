@@ -6,13 +6,10 @@ import numpy as np
 
 
 def flatten(state: Any, prefix: str = "") -> dict[str, Any]:
-    """All that a state holds, by dotted name: arrays, numbers and the generator's state.
+    """All that a state holds, by dotted name: arrays, and values that JSON can write.
 
-    A state is a NamedTuple of arrays, numbers, generators, and tuples of these; what comes back are
-    arrays, and values that JSON can write.
+    A state is a NamedTuple of arrays, numbers, generators, and tuples of these.
 
-    Examples
-    --------
     >>> from typing import NamedTuple
     >>> class State(NamedTuple):
     ...     coef: np.ndarray
@@ -56,17 +53,15 @@ def writable(state: Any) -> Any:
     """Return the state with copies of the arrays that cannot be written to; itself without such.
 
     Compiled code changes a state in place. Of a learner that was loaded memory-mapped, or that came
-    to another process, arrays are read-only. O(number of arrays) where nothing is to be copied.
+    to another process, arrays are read-only.
 
     >>> from typing import NamedTuple
     >>> class State(NamedTuple):
     ...     coef: np.ndarray
     >>> state = State(np.zeros(2))
-    >>> writable(state) is state
-    True
     >>> state.coef.flags.writeable = False
-    >>> writable(state).coef.flags.writeable
-    True
+    >>> writable(state) is state, writable(state).coef.flags.writeable
+    (False, True)
     """
     parts = [
         writable(part)

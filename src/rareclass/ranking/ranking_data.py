@@ -75,9 +75,8 @@ class RankingData:
     def drawn(self, most: int, seed: Any) -> Self:
         """At most so many of the rows, in memory; all of them where there are no more.
 
-        Rows that are held are drawn where they are more than half of `most`, and the majority
-        fills up. Those drawn of either weigh what all of them did, so that shares and
-        probabilities are those of all rows.
+        Rows that are held are drawn where they are more than half of `most`, and the majority fills
+        up. Those drawn of either weigh what all of them did.
         """
         labels = self.target.labels
         n_held, n_rest = len(labels.rare), len(labels.majority)
@@ -113,9 +112,8 @@ def some_rows(
 def prepare(data: RankingData, several: bool = False) -> "PreparedRanking":
     """Choose landmarks and lay out the majority rows in blocks within the memory allowed.
 
-    `several` solutions are wanted from them, more than few passes serve.
-
-    Raises `ValueError` when the matrices of landmarks do not fit in the memory allowed.
+    `several`: more solutions are wanted than few passes serve. Raises `ValueError` when the
+    matrices of landmarks do not fit.
     """
     settings, source, labels = data.settings, data.source, data.target.labels
     kernel = make_kernel(settings.kernel, data.width)

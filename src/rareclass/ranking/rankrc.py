@@ -199,25 +199,21 @@ class RankRC(RankScorer, KernelMachine):
     ) -> float:
         r"""Bound the distance of a score from the one that all rows as landmarks would give.
 
-        Corollary 4 of the bounds paper: for every x with :math:`k(x, x) \le \kappa`,
-        :math:`|f_R(x) - f(x)|` is at most what this returns, f being the `RankSVM` of the same
-        parameters and :math:`f_R` this model. See `rareclass.theory.subset_bound`.
+        Corollary 4 of the bounds paper: for every x with :math:`k(x, x) \le \kappa`, :math:`|f_R(x)
+        - f(x)|` is at most what this returns, f being the `RankSVM` of the same parameters and
+        :math:`f_R` this model, both solved exactly. See `rareclass.theory.subset_bound`. It is for
+        the worst of all data and grows as 1 / lam: scores themselves are at most 2 kappa / lam. Use
+        it to compare choices of landmarks and lam.
 
         Parameters
         ----------
         X, y, sample_weight
-            The training rows, as in `fit`, for a tighter bound: it then takes how much of each
-            row the landmarks cannot express. Without them every row that is no landmark counts
+            The training rows, as in `fit`, for a tighter bound, in one pass: it takes how much of
+            each row the landmarks cannot express. Without them every row that is no landmark counts
             in full.
         kappa : float or None, default=None
             Largest k(x, x) of the rows that are asked about, and of the training rows. None is
             that of the training rows: 1 for the Gaussian and the Laplace kernel.
-
-        Returns
-        -------
-        float
-            In units of the score. It is for the worst of all data and grows as 1 / lam: scores
-            themselves are at most 2 kappa / lam. Use it to compare choices of landmarks and lam.
 
         Raises
         ------
@@ -225,21 +221,11 @@ class RankRC(RankScorer, KernelMachine):
             When `penalty` is not "l2", the loss is not the smoothed hinge, whose slope is at most
             1, or kappa is needed.
 
-        Notes
-        -----
-        Cost: with X, one pass of the rows; none without. A row that equals a landmark counts as
-        one; without X only the chosen ones do, and none where points were given as landmarks. The
-        models are taken as solved exactly.
-
-        Examples
-        --------
         >>> import numpy as np
         >>> X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) < 5
         >>> model = RankRC(lam=0.5).fit(X, y)
-        >>> model.stability_bound()
-        4.0
-        >>> model.stability_bound(X, y) < 4.0
-        True
+        >>> model.stability_bound(), model.stability_bound(X, y) < 4.0
+        (4.0, True)
         """
         check_is_fitted(self)
         if self.penalty != "l2":

@@ -129,14 +129,12 @@ def solve_paths(
     Solvers run in step, so that one pass of the rows serves all of them (see `answer`). On few
     rows each problem is one solver: from the largest lam to the smallest, each solution starts
     the next. On many rows every lam is a solver of its own, which starts from the solution on a
-    part of the rows; those are found along the path. Problems of labellings have a solver that
-    shares no pass.
+    part of the rows. Problems of labellings have a solver that shares no pass.
 
     Each of `problems` makes a problem when its turn comes, whose own lam is not used. The tolerance
-    is relative to the gradient at w = 0 (which lam does not change; on many rows that of the part).
-    At most `at_once` solvers run at the same time; each holds a matrix of rank x rank. `report` is
-    called with (number of the problem, lam, Step) after every iteration. Solutions come by problem,
-    in the order of `lams`.
+    is relative to the gradient at w = 0. At most `at_once` solvers run at the same time; each holds
+    a matrix of rank x rank. `report` is called with (number of the problem, lam, Step) after every
+    iteration. Solutions come by problem, in the order of `lams`.
     """
     order = np.argsort(-np.asarray(lams), kind="stable")
     path = [(int(k), float(lams[k])) for k in order]

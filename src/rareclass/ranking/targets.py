@@ -213,11 +213,10 @@ def training_part(target: RankingTarget, held_out: np.ndarray) -> RankingTarget:
 
 
 def aligned(parts: Sequence[RankingScores], whole: RankingScores) -> RankingScores:
-    """Held-out rows of all folds with scores as of the model that is to be used.
+    """Held-out rows of all folds with scores as of the model that is to be used, one column each.
 
-    Pairs say nothing of where a model's scores lie, and those of two folds may differ by more than
-    a spread: each fold's are moved and stretched to the mean and deviation that the majority has
-    under the model of all rows, which scored `whole`. One column of scores each.
+    Pairs say nothing of where a model's scores lie: each fold's are moved and stretched to the mean
+    and deviation that the majority has under the model of all rows, which scored `whole`.
     """
     like = MajorityScores.of(whole.majority[:, 0], whole.majority_weight)
     mapped = []

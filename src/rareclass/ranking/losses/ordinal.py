@@ -71,7 +71,7 @@ class OrdinalDirection(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OrdinalLoss(PairLoss):
-    r"""A pair loss summed over all pairs of different levels.
+    r"""A pair loss summed over all pairs of different levels: problems (47) and (48) of the paper.
 
     .. math:: L(s) = \sum_{r < t} c_{rt} \sum_{i \in t} \sum_{j \in r} w_i w_j \,
         \ell(s_i - s_j)
@@ -80,23 +80,12 @@ class OrdinalLoss(PairLoss):
     pairs as a two-class problem of its own: the majority against the held rows above it; the same
     with negated scores against those below it; each held level against the held levels above it.
 
-    Cost: for each majority row two binary searches among the held rows, whatever the number of
-    levels. An evaluation takes O(m+ log m+) once, and O(m+ + m_r log m+) for each held level r
-    besides; memory O(m+) for each level. No pair is formed. With two levels it is `pair_loss`
-    itself, of negated scores where the majority is the higher one.
-
-    References
-    ----------
-    .. [1] Tayal, Coleman, Li, "Bounding the difference between RankRC and RankSVM and application
-       to multi-level rare class kernel ranking", 2014: the loss of problems (47) and (48).
-
-    Examples
-    --------
-    Ten majority rows at the bottom, one row of each of two levels above: 21 pairs.
+    Two binary searches among the held rows for each majority row, whatever the number of levels;
+    O(m+ log m+) once, and O(m+ + m_r log m+) for each held level r; memory O(m+) for each level.
 
     >>> from rareclass.ranking.losses import SmoothedHinge
     >>> loss = OrdinalLoss(SmoothedHinge(), np.array([1, 2]), 0, np.ones((3, 3)))
-    >>> loss.pair_weight(np.ones(2), 10.0)
+    >>> loss.pair_weight(np.ones(2), 10.0)  # 10 majority rows, one row of each of two levels above
     21.0
     """
 

@@ -242,25 +242,10 @@ class SmoothedHinge(PiecewiseQuadratic):
         \ell(z) = \begin{cases} (1 - \epsilon) - z & z < 1 - 2\epsilon \\
             (1 - z)^2 / (4 \epsilon) & 1 - 2\epsilon \le z < 1 \\ 0 & z \ge 1 \end{cases}
 
-    Parameters
-    ----------
-    eps : float, default=0.5
-        Half the width of the quadratic part, in (0, 1/2]. Smaller is nearer the hinge, and
-        its curvature 1 / (2 eps) is sharper: more Newton steps.
+    ``eps``, in (0, 1/2], is half the width of the quadratic part. Smaller is nearer the hinge, and
+    its curvature 1 / (2 eps) is sharper: more Newton steps. Section 3 of the paper, equations (18)
+    to (20).
 
-    Notes
-    -----
-    Cost: two binary searches among the rare scores for each majority row, O(log m+); no pair
-    is formed and the majority is never sorted. Continuously differentiable; the second
-    derivative jumps where a pair enters or leaves the quadratic part.
-
-    References
-    ----------
-    .. [1] Tayal, Coleman, Li, "RankRC: Large-Scale Nonlinear Rare Class Ranking", IEEE TKDE
-       27(12), 2015, section 3, and equations (18) to (20).
-
-    Examples
-    --------
     >>> import numpy as np
     >>> loss = SmoothedHinge()
     >>> one = np.ones(1)
@@ -285,20 +270,10 @@ class SquaredHinge(PiecewiseQuadratic):
 
     .. math:: \ell(z) = \max(0, 1 - z)^2
 
-    Convex. Against the smoothed hinge, whose loss is linear there, it works on the worst pairs
-    first; so do rare rows without hope, such as wrong labels.
+    Against the smoothed hinge, whose loss is linear there, it works on the worst pairs first; so do
+    rare rows without hope, such as wrong labels. Chapelle, Keerthi, "Efficient algorithms for
+    ranking with SVMs", Information Retrieval 13, 2010: its L2 loss on pairs.
 
-    Notes
-    -----
-    Cost: one binary search among the rare scores for each majority row, O(log m+).
-
-    References
-    ----------
-    .. [1] Chapelle, Keerthi, "Efficient algorithms for ranking with SVMs", Information Retrieval
-       13, 2010: its L2 loss on pairs.
-
-    Examples
-    --------
     >>> loss = SquaredHinge()
     >>> one = np.ones(1)
     >>> loss.block(loss.rare(0 * one, one), one, one).value

@@ -74,21 +74,13 @@ class PNormPush(PairLoss):
     power : float, default=4.0
         p, at least 1. Higher looks nearer to the top, and is more at the mercy of a few rows.
     pair_loss : {"smoothed_hinge", "squared_hinge"}, default="smoothed_hinge"
-        The loss of a pair.
-    eps : float, default=0.5
-        Of the smoothed hinge.
-
-    Notes
-    -----
-    Cost: that of the pair loss and its Hessian product twice over; no extra pass.
+        The loss of a pair, with `eps` of the smoothed hinge.
 
     References
     ----------
     .. [1] Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the top
        of the list", JMLR 10, 2009 (with the exponential loss and the sum for the mean).
 
-    Examples
-    --------
     >>> loss = PNormPush(power=2.0)
     >>> one = np.ones(1)
     >>> loss.block(loss.rare(0 * one, one), 0 * one, one).value  # 0.5 / 2

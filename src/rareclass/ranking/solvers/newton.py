@@ -128,19 +128,16 @@ def minimize(
     2. Direction. While there is a shortcut, its own; it is dropped after a step that did not
        cut the optimality to `_POOR` of what it was. Then Newton's: conjugate gradients on
        H p = -g, from zero, until the residual is at most the forcing term times the norm of g.
-       Every iterate is a descent direction. They start with the preconditioner built last,
-       plain if there is none yet; when they have cost as much as building one here would, it
-       is built, and they go on with it.
+       Every iterate is a descent direction. They start with the preconditioner built last;
+       when they have cost as much as building one here would, it is built.
     3. Where a shortcut foresees that it ends within the tolerance, step there. Else a line search
        on the convex phi(t) = F(w + t p), from t = 1: accept on the Armijo rule; else take the
        secant root of phi' in the bracket.
     4. If no step reduces F within rounding error, stop; else go to 1.
 
     `reference` is the gradient norm that optimality is measured by (here: the one at zero),
-    `inverse` a preconditioner built before, near by (at the end of the minimisation for another
-    lam, say), `passes` what the start has cost.
-
-    Cost: one pass of the rows an evaluation and one a CG iteration; the history counts them.
+    `inverse` a preconditioner built near by, `passes` what the start has cost. One pass of the rows
+    an evaluation and one a CG iteration.
     """
     at, tol = start, run.tolerance(start, reference)
     history: list[Step] = []
@@ -188,10 +185,7 @@ def minimize(
 
 
 def reference_norm(problem: RankingProblem, at_zero: Evaluation) -> float:
-    """Norm of the gradient at w = 0; zero where that is rounding error of what it sums up.
-
-    There is nothing to learn then, and w = 0 is the minimum.
-    """
+    """Norm of the gradient at w = 0; zero where that is rounding error, and w = 0 the minimum."""
     norm = float(np.linalg.norm(at_zero.gradient))
     # The mean pull on the rare rows has about the norm of a row; the majority's balances it. Some
     # rows tell its size.
@@ -374,11 +368,7 @@ def _half_hessian(
     rare: slice,
     rare_features: Any,
 ) -> tuple[Any, Any]:
-    """Terms of pairs of some rare and some sampled rows in H_S - lam I, up to its transpose.
-
-    The crossing term as it is, the square of the sampled rows by half; of the square of the rare
-    rows the curvature of each. Scores and features of the sample serve every stretch of rare rows.
-    """
+    """Terms of some rare and some sampled rows in H_S - lam I, up to its transpose."""
     names = "scores", "features"
     scores, features = (block.memo.get(name, at.token) for name in names)
     if scores is None or features is None:

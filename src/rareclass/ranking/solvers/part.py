@@ -117,16 +117,12 @@ def part_stride(n_rows: int, n_landmarks: int) -> int | None:
 def enough_stride(problem: RankingProblem, stride: int, at: Evaluation) -> int:
     r"""Largest stride, a power of two, whose sampling error stays below that of the rare rows.
 
-    The gradient is a mean over pairs of rows that were drawn. Its standard error is, of either
-    class, half the difference that two halves of its rows make:
-
-    .. math:: s_P = \tfrac{1}{2} \|g_{P_1} - g_{P_2}\| , \qquad
-              s_S = \tfrac{1}{2} \|g_{S_1} - g_{S_2}\| ,
-
-    on the part S of every `stride`-th run, at a point near its minimum. With every k-th run of n
-    rows the majority's is :math:`s_S \sqrt{|S| k / n}`; k is the largest at which that is a quarter
-    of :math:`s_P`. More rows would cut the standard error of both classes by 3 % at most. But k
-    leaves `ROWS_TOLD_BY_A_PART` rows, and five times those of the part.
+    The standard error of the gradient is, of either class, half the difference that two halves of
+    its rows make, on the part S of every `stride`-th run: :math:`s_P` of the rare rows, :math:`s_S`
+    of the majority. With every k-th run of n rows the majority's is :math:`s_S \sqrt{|S| k / n}`; k
+    is the largest at which that is a quarter of :math:`s_P`: more rows would cut the error of both
+    classes by 3 % at most. But k leaves `ROWS_TOLD_BY_A_PART` rows, and five times those of the
+    part.
 
     Cost: two passes of the part.
     """
@@ -167,10 +163,8 @@ def _error(halves: Sequence[np.ndarray]) -> float:
 def kernel_is_worth_keeping(n_rows: int, n_landmarks: int, n_features: int, several: bool) -> bool:
     """True where the kernel of all rows is read often enough to be kept between passes.
 
-    One lam on many rows is solved in four passes or fewer. Memory that is fresh can cost more than
-    working out an entry three times again; what that takes grows with the features.
-
-    `several`: more solutions are wanted than one pass serves, or solvers that need many.
+    One lam on many rows is solved in four passes or fewer. `several`: more solutions are wanted
+    than one pass serves, or solvers that need many.
     """
     few_passes = part_stride(n_rows, n_landmarks) is not None and not several
     is_small = n_rows * n_landmarks < _SMALL_KERNEL
@@ -185,7 +179,7 @@ class PartDirection:
     r"""A direction from the same problem on a part of the rows.
 
     At w the part's objective :math:`F_S` is tilted so that its gradient is that of the whole,
-    and then minimised:
+    and then minimised (DANE: Shamir, Srebro, Zhang, ICML 2014):
 
     .. math:: p = \arg\min_u F_S(u) + (\nabla F(w) - \nabla F_S(w))' u \; - \; w .
 
@@ -194,16 +188,8 @@ class PartDirection:
     for F; near the minimum each step multiplies the gradient by about
     :math:`2 \sqrt{\mathrm{rank} / |S|}`.
 
-    The part has the lam of the whole; `share` of the rows are in it, which is what one of its
-    passes costs; `inverse` is a preconditioner for it.
-
-    With `witnesses`, which foresee where a step leads, further ones are made from there, before
-    anything is asked of the whole.
-
-    References
-    ----------
-    .. [1] Shamir, Srebro, Zhang, "Communication-efficient distributed optimization using an
-       approximate Newton-type method", ICML 2014 (DANE): the same correction.
+    The part has the lam of the whole; `share` of the rows are in it; `inverse` is a preconditioner
+    for it. With `witnesses`, which foresee where a step leads, further steps are made from there.
     """
 
     def __init__(
@@ -223,10 +209,7 @@ class PartDirection:
     def __call__(
         self, at: Evaluation, wanted: float, goal: float
     ) -> Solver[tuple[np.ndarray, float, Evaluation | None]]:
-        """The direction from a point, its cost in passes of the whole, and what is foreseen there.
-
-        A gradient is foreseen to be within `goal` if it is with the standard error added to it.
-        """
+        """The direction from a point, its cost in passes of the whole, and what is foreseen."""
         step, cost = yield from self._step(at, wanted)
         if self.witnesses is None:
             return step, cost, None

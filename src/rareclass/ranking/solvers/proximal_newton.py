@@ -37,10 +37,8 @@ def duality_gap(at: Evaluation, lam: float) -> float:
         L(v) + \lambda \|v\|_1 \ge \tau \bigl(L(w) + g'(v - w)\bigr) + \lambda \|v\|_1
         \ge \tau \bigl(L(w) - g'w\bigr),
 
-    as a convex L lies above its tangents, a loss is above 0, and :math:`|\tau g_r| \le \lambda`.
-    The bound is the value of the dual problem at :math:`\tau g`, or below it.
-
-    `at` has the value of the whole objective, and the gradient of L.
+    as a convex L lies above its tangents, and above 0. `at` has the value of the whole objective,
+    and the gradient of L.
     """
     share = lam / max(lam, float(np.abs(at.gradient).max(initial=0.0)))
     smooth = at.value - lam * float(np.abs(at.w).sum())
@@ -101,17 +99,10 @@ def minimize_penalized(
     3. Line search on the objective along d, from the whole step.
     4. If no step reduces the objective within rounding error, stop; else go to 1.
 
-    `start` is an evaluation of the smooth part; `reference` the slope that violations are measured
-    by (here: the largest at zero), `passes` what the start has cost. The solution's evaluation has
-    the value of the whole objective, and the gradient of the smooth part.
-
-    Cost: two passes an iteration. Where L is quadratic the step is exact, so that an iteration
-    that changes neither the working set nor the pairs with curvature is the last but one.
-
-    References
-    ----------
-    .. [1] Lee, Sun, Saunders, "Proximal Newton-type methods for minimizing composite functions",
-       SIAM Journal on Optimization 24(3), 2014.
+    `start` is an evaluation of the smooth part, `passes` what it has cost; `reference` the slope
+    that violations are measured by. Two passes an iteration. Lee, Sun, Saunders, "Proximal
+    Newton-type methods for minimizing composite functions", SIAM Journal on Optimization 24(3),
+    2014.
     """
     at, damping = start, 0.0
     history: list[Step] = []
@@ -304,15 +295,11 @@ def _smooth_part(objective: Penalized, solution: Solution) -> Evaluation:
 
 
 def unit_norm(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    r"""A matrix T that makes the functions of all landmarks equally large.
+    r"""A diagonal matrix T that makes the functions of all landmarks equally large.
 
-    It is diagonal with :math:`T_{rr} = k(z_r, z_r)^{-1/2}`: :math:`k(z_r, \cdot)` has the norm
-    :math:`k(z_r, z_r)^{1/2}` in the space of the kernel. With
-    :math:`\beta = T w` an absolute weight :math:`|w_r|` is the norm of what landmark r adds to f,
-    whatever its kernel's scale; for the Gaussian and Laplace kernels T is the identity.
-
-    `K` is the kernel between the landmarks; T is zero where a landmark's function is zero. `dtype`
-    is not used: these coordinates do not magnify rounding errors.
+    With :math:`T_{rr} = k(z_r, z_r)^{-1/2}` and :math:`\beta = T w` an absolute weight
+    :math:`|w_r|` is the norm of what landmark r adds to f. `K` is the kernel between the landmarks;
+    T is zero where a landmark's function is.
     """
     size = np.sqrt(np.maximum(np.diag(K), 0.0))
     return np.diag(np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0))
@@ -339,9 +326,7 @@ class QuadraticModel(NamedTuple):
         """The minimum, to violations of its conditions of at most `wanted`.
 
         Coordinate descent finds which coordinates are zero and the signs of the others; among
-        those the minimum is then a linear system, to whose solution a step is made as far as the
-        signs hold. Kernel functions of landmarks that lie near each other are so alike that
-        coordinate descent alone would take thousands of sweeps.
+        those the minimum is a linear system, whose solution is approached as far as the signs hold.
         """
         v, slope = self.w.copy(), self.gradient.copy()
         for _ in range(_ROUNDS):
@@ -376,17 +361,11 @@ class QuadraticModel(NamedTuple):
 
 
 class ActiveHessian:
-    r"""Second derivatives of a problem among some of its unknowns: one pass for all of them.
+    r"""Second derivatives among some unknowns, of shape (n_active, n_active), in one pass.
 
     Column b is the curvature along unknown b, which changes the scores by the kernel function
-    :math:`\phi_b` of its landmark. A block works out the change of the slopes of its rows for
-    every b, and pulls it back to the unknowns of interest alone.
-
-    The problem is in coordinates that are one for a landmark: its whitener has one entry a column
-    at most. `active` are the unknowns of interest, increasing.
-
-    The answer is an ndarray of shape (n_active, n_active). Cost: O(n_active (n_active + log m+))
-    a row, and n_active rare-side sums a block.
+    :math:`\phi_b` of its landmark: the whitener has one entry a column at most. `active` are the
+    unknowns of interest, increasing. O(n_active (n_active + log m+)) a row.
     """
 
     n_sums: ClassVar[int] = 2
