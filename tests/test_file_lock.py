@@ -10,7 +10,9 @@ from contextlib import contextmanager
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.files import being_written, replacing
+from rareclass.files import being_written, check_writable, replacing, replacing_folder
+from rareclass.model.archive import write_archive
+from rareclass.stored import Stored
 from rareclass.stream.checkpoint import claimed
 
 _HOLD = """
@@ -107,3 +109,45 @@ def test_many_processes_write_one_file_one_after_the_other(tmp_path):
     end = time.monotonic() + 120
     assert [child.wait(end - time.monotonic()) for child in children] == [0] * 4
     assert path.read_text() == "80"
+
+
+def written_to(path, kind):
+    """Write a file or folder anew, by one of the ways that replace files."""
+    if kind == "archive":
+        write_archive(path, Stored({}, {}))
+    elif kind == "folder":
+        with replacing_folder(path) as folder:
+            (folder / "f").write_text("new")
+    else:
+        check_writable(path)
+        with replacing(path, like=path if kind == "checkpoint" else None) as temporary:
+            assert not path.exists() or temporary.stat().st_mode & 0o077 == 0
+            temporary.write_text("new")
+
+
+@pytest.mark.parametrize("kind", ["file", "archive", "checkpoint", "folder"])
+@pytest.mark.parametrize("links", [0, 1, 2])
+@pytest.mark.parametrize("mode", [None, 0o600, 0o640, 0o644, 0o444, 0o666])
+def test_what_is_replaced_keeps_its_mode_and_its_links(tmp_path, kind, links, mode):
+    real = path = tmp_path / "home" / "it"
+    file = real / "f" if kind == "folder" else real
+    real.parent.mkdir()
+    if mode is not None:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("old")
+        file.chmod(mode)
+        file.parent.chmod(0o700)
+    for k in range(links):
+        (tmp_path / f"link {k}").symlink_to(path)
+        path = tmp_path / f"link {k}"
+    before = os.umask(0o027)
+    try:
+        written_to(path, kind)
+    finally:
+        os.umask(before)
+    assert path.is_symlink() == bool(links)
+    assert file.read_bytes() != b"old"
+    assert file.stat().st_mode & 0o777 == (mode or 0o640)
+    if kind == "folder":
+        assert real.stat().st_mode & 0o777 == (0o700 if mode else 0o750)
+    assert [each.name for each in real.parent.iterdir()] == ["it"]

@@ -28,9 +28,9 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one, in the same commit, with its reason here.
 MOST_CODE = {
-    "cli": 3388,
+    "cli": 3365,
     # 6 from metrics: rankings in the same order are said to be so, likewise in report
-    "compare": 1390,
+    "compare": 1386,
     "decide": 2032,
     # 27 from serving: encoders tell what is unlike training, and examples of it
     # 2 from tables: truth values are no ranges of a ball
@@ -50,23 +50,24 @@ MOST_CODE = {
     # 91 from encoding: which label is rare and which spellings are one, for everybody
     "labels": 872,
     "metrics": 1906,
-    "model": 3847,
+    "model": 3849,
     "moments": 1591,
     "online": 2380,
     "ranking": 3874,
-    "report": 3425,
+    "report": 3400,
     "review": 1102,
     # 2 from online: the columns of a table are called as in the table
     # 4 from tables: text becomes numbers where rows are decoded
     "rows": 1854,
     "serving": 1466,
     # 15 from cli: errors that all rooms word here; 3 from ensemble: the plan is told in Python; 4
-    # from online: the check of a choice; the others from estimators: the guard of a thread
-    "single files": 1797,
-    "stream": 2060,
+    # from online: the check of a choice; the others from estimators: the guard of a thread;
+    # 44 from cli and report: replaced files keep their permissions, tables are written in one place
+    "single files": 1841,
+    "stream": 2061,
     "tables": 3992,
 }
-MOST_LINES = {"src/rareclass": 75_111, "tests": 53_769, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_095, "tests": 53_867, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -201,6 +201,25 @@ def no_rows(where: object) -> InputError:
     return InputError(f"{where} has no rows.", "Give one with rows.", ErrorKind.TOO_FEW_ROWS)
 
 
+def left_out_text(n_rows: int, lacks: str) -> str:
+    """Return the note on rows that lack something and do not count.
+
+    >>> left_out_text(2, "no class")
+    '2 rows have no class and were left out.'
+    """
+    left_out = "was" if n_rows == 1 else "were"
+    return f"{counted(n_rows, 'row has', 'rows have')} {lacks} and {left_out} left out."
+
+
+def seconds_text(seconds: float) -> str:
+    """Return seconds with two digits or more.
+
+    >>> seconds_text(0.25), seconds_text(187.4)
+    ('0.25 s', '187 s')
+    """
+    return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
+
+
 def bad_cell(
     message: str,
     remedy: str,

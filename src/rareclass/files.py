@@ -6,6 +6,7 @@ import io
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 import uuid
@@ -42,11 +43,12 @@ class Location(Protocol):
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, like: Path | None = None) -> Iterator[Path]:
     """Yield a temporary file beside `path`, which takes its place on success.
 
     For a URL it is a file of the scratch folder, which is copied there on success.
-    When the block ends normally the file is flushed to disk and renamed over `path`; when it
+    When the block ends normally the file is flushed to disk and renamed over `path`, or over the
+    file that a link leads to, and has the permissions of the former file, or of `like`; when it
     raises (Ctrl-C included) the temporary file is removed and `path` is as it was.
 
     Raises `InputError` when the folder does not exist or cannot be written to, the disk is full, or
@@ -62,12 +64,14 @@ def replacing(path: Path) -> Iterator[Path]:
                 raise _kept(temporary, error) from None
         return
     with being_written(path), writing(path):
-        temporary = _temporary_beside(path)
+        target = _behind_links(path)
+        temporary = _temporary_beside(target, like or target)
         try:
             yield temporary
             flush_to_disk(temporary)
-            os.replace(temporary, path)
-            sync_folder(path.parent)
+            _take_permissions(temporary, like or target)
+            os.replace(temporary, target)
+            sync_folder(target.parent)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -82,13 +86,23 @@ def csv_bytes(frame: "DataFrame", **options: Any) -> memoryview:
     return content.getbuffer()
 
 
+def write_table(path: Path, frame: "DataFrame") -> None:
+    """Write a data frame as Parquet or, by any other ending, as CSV: whole or not at all."""
+    with replacing(path) as temporary:
+        if path.suffix.lower() == ".parquet":
+            frame.write_parquet(temporary)
+        else:
+            temporary.write_bytes(csv_bytes(frame))
+
+
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Yield a new folder beside `path`, which takes its place with all its files on success.
 
-    When the block raises, the new folder is removed and `path` is as it was. On Linux the two are
-    exchanged in one step. On other systems a process that is killed between two renames leaves the
-    former folder beside `path`, and the next call puts it back.
+    Folder and files have the permissions of those that they replace. When the block raises, the
+    new folder is removed and `path` is as it was. On Linux the two are exchanged in one step. On
+    other systems a process that is killed between two renames leaves the former folder beside
+    `path`, and the next call puts it back.
 
     Raises `InputError` as `replacing` does.
     """
@@ -99,10 +113,12 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         if former.exists() and not target.exists():
             os.replace(former, target)
         try:
-            aside.mkdir()
+            aside.mkdir(0o700 if target.exists() else 0o777)
             yield aside
             for file in aside.iterdir():
                 flush_to_disk(file)
+                _take_permissions(file, target / file.name)
+            _take_permissions(aside, target)
             if not (target.exists() and _exchange(aside, target)):
                 _rename_over(aside, target, former)
             sync_folder(target.parent)
@@ -177,7 +193,35 @@ def flush_to_disk(path: Path) -> None:
         os.close(handle)
 
 
-def _temporary_beside(path: Path) -> Path:
+def _take_permissions(new: Path, former: Path) -> None:
+    """Give a file or folder the owner and the mode of the one that it replaces, if any.
+
+    Where the group cannot be kept, nobody else gains what it was allowed.
+    """
+    try:
+        old = os.stat(former)
+    except OSError:
+        return
+    now = os.stat(new)
+    with suppress(OSError):  # only the superuser gives a file to another owner
+        if old.st_uid != now.st_uid:
+            os.chown(new, old.st_uid, -1)
+    kept = stat.S_IMODE(old.st_mode)
+    try:
+        if old.st_gid != now.st_gid:
+            os.chown(new, -1, old.st_gid)
+    except OSError:
+        kept &= ~stat.S_IRWXG
+    with suppress(OSError):  # a disk without modes
+        os.chmod(new, kept)
+
+
+def _behind_links(path: Path) -> Path:
+    return Path(os.path.realpath(path)) if os.path.islink(path) else path
+
+
+def _temporary_beside(path: Path, former: Path) -> Path:
+    """Make an empty file beside `path`; where it will replace `former`, only its owner reads it."""
     folder = path.parent
     if not os.path.isdir(folder):
         what, remedy = "does not exist", f"Create it first: mkdir -p {quote(str(folder))}"
@@ -191,8 +235,9 @@ def _temporary_beside(path: Path) -> Path:
         )
     temporary = _name_beside(path)
     with writing(path):
-        # Not by `tempfile`, whose files only the owner may read.
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        # Not by `tempfile`: a new file obeys the umask.
+        mode = 0o600 if os.path.exists(former) else 0o666
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     return temporary
 
 
@@ -233,7 +278,8 @@ def check_writable(path: Path, option: str = "--out") -> None:
             "Give the name of a regular file.",
             ErrorKind.UNWRITABLE,
         )
-    _temporary_beside(path).unlink(missing_ok=True)
+    target = _behind_links(path)
+    _temporary_beside(target, target).unlink(missing_ok=True)
 
 
 def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> None:
@@ -297,10 +343,11 @@ def take_hold(path: Path, what: str = "") -> None:
     """Lock a file or folder as in `being_written`, until `let_go`."""
     name = os.path.realpath(path)
     if name not in _locks:
-        lock = path.parent / f".{path.name}.lock"
+        target = Path(name)
+        lock = target.with_name(f".{target.name}.lock")
         held = _Lock(lock, lock_file(lock, what or str(path)), os.getpid())
         if held.handle is not None:
-            _remove_killed(path)
+            _remove_killed(target)
         _locks[name] = held
     _locks[name].times += 1
 

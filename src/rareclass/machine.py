@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -154,7 +154,7 @@ def track(
     ...     advance()
     """
     if enabled == "auto":
-        enabled = not _hushed and sys.stderr.isatty()
+        enabled = not _hushed and _is_watched()
     if not enabled or find_spec("rich") is None:
         yield _silent
         return
@@ -201,14 +201,25 @@ def announce(line: str, enabled: bool | str = "auto") -> None:
 
     True prints it anywhere.
     """
-    if enabled is True or (enabled == "auto" and _hushed is None and sys.stderr.isatty()):
-        print(line, file=sys.stderr, flush=True)
+    if enabled is True or (enabled == "auto" and _hushed is None and _is_watched()):
+        _print_line(line)
 
 
 def tell(line: str) -> None:
     """Print a line on standard error in a command that is not quiet; in Python beside a bar."""
     if _hushed is False or (_hushed is None and _n_bars):
-        print(line, file=sys.stderr, flush=True)
+        _print_line(line)
+
+
+def _is_watched() -> bool:
+    """Say whether standard error is a terminal; a process without one may have no such stream."""
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+
+
+def _print_line(line: str) -> None:
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):  # nobody reads it any more
+            print(line, file=sys.stderr, flush=True)
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])

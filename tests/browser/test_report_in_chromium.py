@@ -137,7 +137,7 @@ def test_costs_that_are_typed(chromium, tmp_path, simulated):
         assert low == pytest.approx(known.cost.low[place], rel=0.05)
         assert high == pytest.approx(known.cost.high[place], rel=0.05)
     chromium.run("document.getElementById('to-least').click()")
-    assert number(chromium.text("o-tp")) == known.hits[known.cost.least]
+    assert number(chromium.text("o-tp")) == known.hits[known.least_cost]
     assert chromium.console() == []
 
 

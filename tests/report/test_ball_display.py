@@ -67,26 +67,15 @@ def bar_heights(axes, color):
     return sum(bar.get_height() for bar in bars if to_hex(bar.get_facecolor()) == color.lower())
 
 
-def test_every_kind_is_counted_in_the_legend_and_the_histogram():
-    picture = picture_of(near_and_far(400, 3.0), 1.0)
+@pytest.mark.parametrize("radius", [1.0, 1.234, 2.9])
+def test_every_kind_is_counted_in_the_legend_and_in_bars_of_one_side(radius):
+    picture = picture_of(near_and_far(400, 3.0), radius)
     figure = draw_ball(picture)
-    counts = {
-        kind: int((picture.kinds == kind).sum()) for kind in (RARE, MAJORITY, INSIDE, OUTSIDE)
-    }
-    assert set(legend_of(figure)) == {f"{kind}: {n}" for kind, n in counts.items()}
+    counts = {kind: (picture.kinds == kind).sum() for kind in (RARE, MAJORITY, INSIDE, OUTSIDE)}
+    assert {*legend_of(figure)} == {f"{kind}: {n}" for kind, n in counts.items()}
     _, histogram = panels_of(figure)
-    assert bar_heights(histogram, "#E69F00") == (picture.distances <= 1.0).sum()
-    assert bar_heights(histogram, "#8F8F8F") == (picture.distances > 1.0).sum()
-
-
-def test_no_bar_mixes_rows_from_inside_and_outside():
-    distances = np.linspace(0.001, 3.0, 3000)
-    rows = np.column_stack([distances, np.zeros(3000)])
-    for radius in (0.7, 1.234, 2.9):
-        picture = picture_of(rows, radius, n_rare=0, n_majority=0)
-        _, histogram = panels_of(draw_ball(picture))
-        assert bar_heights(histogram, "#E69F00") == (distances <= radius).sum()
-        assert bar_heights(histogram, "#8F8F8F") == (distances > radius).sum()
+    assert bar_heights(histogram, "#E69F00") == (picture.distances <= radius).sum()
+    assert bar_heights(histogram, "#8F8F8F") == (picture.distances > radius).sum()
 
 
 def test_disc_and_line_stand_at_the_radius():
@@ -96,6 +85,7 @@ def test_disc_and_line_stand_at_the_radius():
     assert disc.center == (0.0, 0.0)
     assert any(np.allclose(line.get_xdata(), 1.3) for line in histogram.lines)
     assert plane.get_aspect() == 1.0
+    assert "farther" not in plane.get_title() + histogram.get_title()  # the ball is shown whole
 
 
 def test_rare_rows_lie_above_all_others():
@@ -117,11 +107,6 @@ def test_tiny_ball_is_zoomed_on_and_rows_farther_out_are_counted():
     assert histogram.get_xlim()[1] < 0.3
     n_out = int((np.abs(picture.coordinates).max(axis=1) > plane.get_xlim()[1]).sum())
     assert f"{n_out:,} rows are farther out" in plane.get_title()
-
-
-def test_ball_as_wide_as_the_rows_is_shown_whole():
-    plane, histogram = panels_of(draw_ball(picture_of(near_and_far(400, 2.0), 1.0)))
-    assert "farther" not in plane.get_title() + histogram.get_title()
 
 
 def test_few_rows_inside_beside_very_many_stay_visible():
@@ -179,9 +164,3 @@ def test_nothing_is_left_in_pyplot_and_counting_needs_no_matplotlib():
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_absent_matplotlib_names_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"rareclass\[cli\]"):
-        draw_ball(picture_of(near_and_far(10, 1.0), 1.0, n_majority=2))

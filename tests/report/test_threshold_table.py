@@ -88,8 +88,8 @@ def test_costs_and_the_busiest_day_against_plain_sums():
         # Looking costs nothing here: what is left are the two parts of that measure.
         assert_allclose((cost.value[k], cost.low[k], cost.high[k]), 400 * np.array(found))
         assert table.busiest[k] == max(np.bincount(day[called], minlength=7))
-    assert table.cost.value[table.cost.least] == table.cost.value.min()
-    assert table.cost.words == "fp 2, fn by row"
+    assert table.cost.value[table.least_cost] == table.cost.value.min()
+    assert table.cost_words == "fp 2, fn by row"
     review = ThresholdTable.of(y, scores, costs={"fp": 2.0, "fn": amount, "review": 0.5})
     assert_allclose(review.cost.value - table.cost.value, 0.5 * table.alerts)
 

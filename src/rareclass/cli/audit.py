@@ -56,7 +56,7 @@ def audit(options: AuditOptions) -> None:
     """
     from rareclass.audit import audit as audit_rows
     from rareclass.audit import audit_frame
-    from rareclass.files import csv_bytes, replacing
+    from rareclass.files import write_table
     from rareclass.findings import warnings_as
     from rareclass.fit.auto_method import AutoMethod, check_members
     from rareclass.fit.training_set import FitSettings, read_training_set
@@ -94,8 +94,7 @@ def audit(options: AuditOptions) -> None:
         )
     rows = _table_rows(data, id_column)
     frame = audit_frame(found, rows)
-    with replacing(out) as temporary:
-        temporary.write_bytes(csv_bytes(frame))
+    write_table(out, frame)
     _print_suspects(console, "Majority rows that are probably rare", found.missed, rows)
     _print_suspects(console, "Rare rows that probably are not", found.wrong, rows)
     console.print(
@@ -130,18 +129,14 @@ def _print_suspects(
     console.print(
         f"At most {suspects.limit.most:,.0f} rows (95% confidence, if labels are wrong at random)"
     )
-    table = screen.new_table()
-    table.add_column("Row")
-    screen.add_numbers(table, "Probability")
-    table.add_column("Because of", overflow="fold")
-    table.add_column("Nearest rare row")
+    lines = []
     named = rows.number if rows.names is None else rows.names
     for k, row in enumerate(suspects.row[:_MOST_SHOWN]):
         case = str(named[suspects.case[k, 0]]) if suspects.case.shape[1] else ""
         reasons = ", ".join(suspects.reasons[k][:_MOST_REASONS])
-        cells = (str(named[row]), f"{suspects.probability[k]:.3f}", reasons, case)
-        table.add_row(*cells)
-    console.print(table)
+        lines.append((str(named[row]), f"{suspects.probability[k]:.3f}", reasons, case))
+    heads = ("Row", "Probability", "Because of", "Nearest rare row")
+    screen.print_table(console, heads, lines, heads[:2:-1], ("Because of",))
     n_twice = sum(len(each) > 0 for each in suspects.contradictions)
     if n_twice:
         have = counted(n_twice, "listed row has", "listed rows have")

@@ -18,6 +18,7 @@ from rareclass.findings import TableWarning
 from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
+    from rareclass.model.model import Model
     from rareclass.tables.table_file import TablePlace
 
 BAD_INPUT = 2
@@ -100,6 +101,15 @@ def positive_option() -> Any:
         "of two labels; of more, all but the one of most rows.",
         default=(),
     )
+
+
+def opened(path: Path) -> "Model":
+    """Load a model of any kind, and print what its file says to whoever uses it."""
+    from rareclass.opening import open_model
+
+    content = open_model(path)
+    print_notes(output(), *content.notices)
+    return content
 
 
 def strict_option() -> Any:
@@ -246,7 +256,7 @@ class JsonOption:
     def give(self, data: Any) -> None:
         """Print numbers or write them to the file; do nothing where it was not given."""
         if self.json_file == _TO_SCREEN:
-            typer.echo(as_json(data))
+            typer.echo(as_json(data, is_ascii=not output().encoding.startswith("utf")))
         elif self.json_file is not None:
             write_json(self.json_file, data)
             output().print(f"Saved {file_text(self.json_file)}", soft_wrap=True)
@@ -395,7 +405,7 @@ def write_json(path: Path, data: Any) -> None:
         temporary.write_text(as_json(data) + "\n", encoding="utf-8")
 
 
-def as_json(data: Any) -> str:
+def as_json(data: Any, is_ascii: bool = False) -> str:
     """Return numbers as JSON that any reader takes: NaN and the infinite become null.
 
     >>> print(as_json({"a": float("nan"), "b": [1.5]}))
@@ -406,7 +416,7 @@ def as_json(data: Any) -> str:
       ]
     }
     """
-    return json.dumps(_finite(data), indent=2, ensure_ascii=False)
+    return json.dumps(_finite(data), indent=2, ensure_ascii=is_ascii)
 
 
 def _finite(value: Any) -> Any:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rareclass.compare.score_files import ComparedFiles, ScoreFiles
     from rareclass.tables.table_file import TablePlace
 
-_WIDE = 76
-
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
@@ -136,6 +134,10 @@ def compare(options: CompareOptions) -> None:
 
     Prints each measure with intervals, and paired tests of the best against every other one.
     """
+    from polars import DataFrame
+
+    from rareclass.files import write_table
+
     data, written = [options.table.place(each, "TRAIN") for each in options.given], options.written
     options.check(data)
     inputs, out = {f"the file {each.name}": each for each in data}, options.out
@@ -147,7 +149,10 @@ def compare(options: CompareOptions) -> None:
         cli.check_output(out, "--out", written.overwrite, inputs, may_be_inside=True)
     board = _compare_methods(data[0], options.table.separator, options.settings())
     if out is not None:
-        (_write_table if out.suffix == ".csv" else cli.write_json)(out, board.rows())
+        if out.suffix == ".csv":
+            write_table(out, DataFrame(board.rows(), infer_schema_length=None))
+        else:
+            cli.write_json(out, board.rows())
         screen.output().print(f"Saved {screen.file_text(out)}")
     written.give(board.to_dict())
 
@@ -217,16 +222,6 @@ def _compare_files(files: "ScoreFiles") -> dict[str, Any]:
     return found.to_dict()
 
 
-def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write dictionaries of the same keys as CSV, at once or not at all."""
-    import polars as pl
-
-    from rareclass.files import csv_bytes, replacing
-
-    with replacing(path) as temporary:
-        temporary.write_bytes(csv_bytes(pl.DataFrame(rows, infer_schema_length=None)))
-
-
 def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> None:
     for value, comparison in found.by.items():
         console.print()
@@ -234,7 +229,7 @@ def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> No
         for standings in comparison.measures:
             best = standings.best
             shown, with_bounds = f"{best.value:.3f}", best.interval.text()
-            console.print(Text(_sentence(standings).replace(shown, with_bounds, 1)))
+            console.print(Text(standings.says().replace(shown, with_bounds, 1)))
     for value, why in found.not_judged.items():
         console.print(Text(f"{column} = {value}: not compared, {why}", style="dim"))
     if len(found.by) > 1:
@@ -243,52 +238,32 @@ def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> No
 
 
 def _print_standings(console: Console, standings: "Standings") -> None:
-    is_alone = len(standings.standings) == 1
-    with_tests = console.width >= _WIDE and not is_alone
-    table = screen.new_table()
-    table.add_column("Ranking", overflow="fold", min_width=8)
-    screen.add_numbers(table, "Value")
-    table.add_column("95% interval", no_wrap=True)
-    if with_tests:
-        table.add_column("Minus the best", no_wrap=True)
-        screen.add_numbers(table, "p")
-    if not is_alone:
-        table.add_column("")
+    heads, tests = ["Ranking", "Value", "95% interval"], ["Minus the best", "p"]
+    if len(standings.standings) > 1:
+        heads += [*tests, ""]
+    rows = []
     for each in standings.standings:
-        cells = [each.name, f"{each.value:.3f}", each.interval.bounds_text()]
-        if with_tests:
-            beside = each.beside_the_best
-            cells += ["", ""] if beside is None else [beside.bounds_text(), beside.p_text()]
-        cells += [] if is_alone else [each.verdict]
-        table.add_row(*map(Text, cells))
-    console.print(Text(standings.words[0].upper() + standings.words[1:], style="bold"))
-    console.print(table)
+        beside = each.beside_the_best
+        tested = ("", "") if beside is None else (beside.bounds_text(), beside.p_text())
+        cells = (each.name, f"{each.value:.3f}", each.interval.bounds_text(), *tested, each.verdict)
+        rows.append(cells[: len(heads)])
+    console.print(Text(standings.title, style="bold"))
+    screen.print_table(console, heads, rows, tests if len(rows) > 1 else ())
 
 
 def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> None:
     """Print methods, the best first, with their tests, and the reasons of those without scores."""
-    is_wide = console.width >= _WIDE
     comparison = board.found.comparison
     assert comparison is not None
-    table = screen.new_table()
-    table.add_column("Method", overflow="fold", min_width=8)
-    screen.add_numbers(table, "AP")
-    if is_wide:
-        table.add_column(f"{comparison.level:.0%} interval", no_wrap=True)
-    table.add_column("", overflow="fold")
-    screen.add_numbers(table, *(("AUC", "Seconds") if is_wide else ("Seconds",)))
+    heads = ("Method", "AP", f"{comparison.level:.0%} interval", "", "AUC", "Seconds")
+    rows = []
     for run in board.runs:
-        if not run.is_judged:
-            continue
-        standing = board.ordered_by.of(run.name)
-        cells = [run.name, f"{standing.value:.3f}"]
-        cells += [standing.interval.bounds_text()] if is_wide else []
-        cells.append(standing.verdict)
-        cells += [f"{comparison.by('roc_auc').of(run.name).value:.3f}"] if is_wide else []
-        cells.append(f"{run.seconds:.1f}")
-        table.add_row(*map(Text, cells))
+        if run.is_judged:
+            by_ap, by_auc = board.ordered_by.of(run.name), comparison.by("roc_auc").of(run.name)
+            shown = f"{by_ap.value:.3f}", by_ap.interval.bounds_text(), by_ap.verdict
+            rows.append((run.name, *shown, f"{by_auc.value:.3f}", f"{run.seconds:.1f}"))
     console.print(Text("By average precision", style="bold"))
-    console.print(table)
+    screen.print_table(console, heads, rows, (heads[4], heads[2]))
     if board.of_classes:
         _print_of_classes(console, board)
     for run in board.runs:
@@ -297,7 +272,7 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
             console.print(Text(run.why_not() + remedy, style="dim"))
     console.print()
     for standings in comparison.measures:
-        console.print(Text(_sentence(standings)))
+        console.print(Text(standings.says()))
     if len(comparison.measures[0].standings) > 1:
         console.print(
             f"Verdicts: paired tests at the {1 - comparison.level:.0%} level, Holm-corrected over "
@@ -309,16 +284,9 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
 
 def _print_of_classes(console: Console, board: "Leaderboard") -> None:
     """Print how well each method ranks the rows of each rare class above the majority."""
-    table = screen.new_table()
-    table.add_column("Method", overflow="fold", min_width=8)
     methods = [run.name for run in board.runs if run.is_judged]
-    screen.add_numbers(table, *board.of_classes[methods[0]])
-    for name in methods:
-        table.add_row(Text(name), *(f"{value:.3f}" for value in board.of_classes[name].values()))
+    rows = [
+        (name, *(f"{value:.3f}" for value in board.of_classes[name].values())) for name in methods
+    ]
     console.print(Text("\nAverage precision of each class against the majority", style="bold"))
-    console.print(table)
-
-
-def _sentence(standings: "Standings") -> str:
-    words = standings.says()
-    return words[0].upper() + words[1:]
+    screen.print_table(console, ("Method", *board.of_classes[methods[0]]), rows)

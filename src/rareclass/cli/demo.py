@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 # Columns from which heads of three columns have two words.
-_WIDE = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,23 +116,19 @@ def _report(console: Console, weeks: "Weeks", out: Path) -> None:
 def _print_step(console: Console, title: str, command: str = "") -> None:
     console.print()
     console.print(title, style="bold cyan")
-    for line in screen.folded_command(command, console.width - 2) if command else []:
-        console.print(f"  {line}", style="bold", soft_wrap=True)
+    if command:
+        screen.print_command(console, "", command)
     console.print()
 
 
 def _print_outcome(console: Console, outcome: "Outcome") -> None:
     console.print(f"{outcome.n_frauds} frauds with amounts of {outcome.money:,.0f} in total.")
     console.print()
-    table = screen.new_table()
-    is_wide = console.width >= _WIDE
-    table.add_column("", min_width=len("RareClassifier"))
-    for short, long in (("Alerts", "a day"), ("Frauds", "caught"), ("Money", "caught")):
-        screen.add_numbers(table, f"{short} {long}" if is_wide else short)
-    for alerts in outcome.alerts:
-        numbers = (f"{alerts.per_day:.0f}", f"{alerts.n_caught}", f"{alerts.money:,.0f}")
-        table.add_row(alerts.name, *numbers)
-    console.print(table)
+    rows = [
+        (each.name, f"{each.per_day:.0f}", f"{each.n_caught}", f"{each.money:,.0f}")
+        for each in outcome.alerts
+    ]
+    screen.print_table(console, ("", "Alerts a day", "Frauds caught", "Money caught"), rows)
     console.print()
     difference = outcome.difference
     is_clear = difference.low > 0 or difference.high < 0

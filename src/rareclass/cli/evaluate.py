@@ -11,7 +11,7 @@ from rich.console import Console
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.errors import counted
+from rareclass.errors import counted, left_out_text
 
 if TYPE_CHECKING:
     from rareclass.metrics import Interval, MissedCaseMeasures
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rareclass.model.model import Model
     from rareclass.tables.table_file import TablePlace
 
-# Narrower screens have no room for a third share.
-_NARROW = 60
 # Columns that monitor lists.
 _MOST_LISTED = 40
 # Least width for the names of rows, which may be folded.
@@ -64,13 +62,10 @@ def evaluate(options: EvaluateOptions) -> None:
     With --journal, estimate from the rows that were checked how good it is on all rows.
     """
     from rareclass.model.evaluate import evaluate_file
-    from rareclass.opening import open_model
 
     data, written = options.table.place(options.given, "DATA"), options.written
-    inputs = {"the file to be read": data, "the model": options.model}
-    written.check(inputs)
-    content, console = open_model(options.model), screen.output()
-    screen.print_notes(console, *content.notices)
+    written.check({"the file to be read": data, "the model": options.model})
+    content, console = cli.opened(options.model), screen.output()
     if options.journal is not None:
         _evaluate_checked(console, content, data, options)
         return
@@ -94,9 +89,7 @@ def evaluate(options: EvaluateOptions) -> None:
         console.print()
         _print_probabilities(console, found.probabilities)
     if found.n_unlabelled:
-        rows = counted(found.n_unlabelled, "row has", "rows have")
-        left_out = "was" if found.n_unlabelled == 1 else "were"
-        screen.print_notes(console, f"{rows} no target and {left_out} left out.")
+        screen.print_notes(console, left_out_text(found.n_unlabelled, "no target"))
     if (a_day := found.a_day) is not None:
         days = counted(a_day.n_days, "whole day") if a_day.n_days >= 1 else "part of a day"
         console.print(
@@ -137,12 +130,11 @@ def print_confusion(console: Console, confusion: "Confusion", with_lines: bool =
     long = [f"called {name}" for name in names]
     for corner, heads in (("", long), ("called", names)):
         if _LEAST_CORNER + sum(cell_len(head) + 2 for head in heads) <= console.width:
-            table = screen.new_table()
-            table.add_column(corner)
-            screen.add_numbers(table, *heads)
-            for name, counts in zip(confusion.is_names, confusion.counts, strict=True):
-                table.add_row(f"is {name}", *(f"{count:,.0f}" for count in counts))
-            console.print(table)
+            rows = [
+                (f"is {name}", *(f"{count:,.0f}" for count in counts))
+                for name, counts in zip(confusion.is_names, confusion.counts, strict=True)
+            ]
+            screen.print_table(console, (corner, *heads), rows)
             break
     for line in confusion.lines if with_lines else ():
         console.print(line)
@@ -152,19 +144,14 @@ def _print_decisions(
     console: Console, rows: Sequence["DecisionRow"], title: str = "Called rare"
 ) -> None:
     """Print what comes of calling rows rare, with 95 % intervals; narrow screens lack the last."""
-    table, is_narrow = screen.new_table(), console.width < _NARROW
-    table.add_column(title)
-    screen.add_numbers(table, "Rows")
-    heads = ["Precision", "Recall", "False-positive rate"]
-    for head in heads[:2] if is_narrow else heads:
-        table.add_column(head, no_wrap=True)
-    digits = (2, 2, 2) if is_narrow else (3, 3, 4)
+    lines = []
     for row in rows:
-        name = "above threshold" if row.name == "threshold" and not is_narrow else row.name
+        name = "above threshold" if row.name == "threshold" else row.name
         shares = (row.precision, row.recall, row.false_positive_rate)
-        cells = [_share(*each, console.width) for each in zip(shares, digits, strict=True)]
-        table.add_row(name, f"{row.alerts:,}", *cells[: len(table.columns) - 2])
-    console.print(table)
+        cells = [_share(*each, console.width) for each in zip(shares, (3, 3, 4), strict=True)]
+        lines.append((name, f"{row.alerts:,}", *cells))
+    heads = (title, "Rows", "Precision", "Recall", "False-positive rate")
+    screen.print_table(console, heads, lines)
 
 
 def _print_corrected(console: Console, found: "MissedCaseMeasures") -> None:
@@ -190,23 +177,20 @@ def _share(share: "Interval", digits: int, width: int) -> str:
     if share.value != share.value:
         return "no alerts"
     value, bounds = f"{share.value:.{digits}f}", share.bounds_text(f".{digits}f")
-    if width < _NARROW:
-        return f"{value}\n{bounds}"
     return f"{value}{' ' if width >= screen.WIDE else chr(10)}({bounds})"
 
 
 def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> None:
     """Print how good the probabilities are, against the base rate as a constant probability."""
-    table = screen.new_table()
-    table.add_column("Probabilities")
-    screen.add_numbers(table, "Model", "Constant base rate")
-    for name, own, constant in (
-        ("mean", quality.mean, quality.share),
-        ("log loss", quality.log_loss, quality.log_loss_of_share),
-        ("Brier score", quality.brier, quality.brier_of_share),
-    ):
-        table.add_row(name, f"{own:.4f}", f"{constant:.4f}")
-    console.print(table)
+    rows = [
+        (name, f"{own:.4f}", f"{constant:.4f}")
+        for name, own, constant in (
+            ("mean", quality.mean, quality.share),
+            ("log loss", quality.log_loss, quality.log_loss_of_share),
+            ("Brier score", quality.brier, quality.brier_of_share),
+        )
+    ]
+    screen.print_table(console, ("Probabilities", "Model", "Constant base rate"), rows)
     if quality.log_loss > quality.log_loss_of_share:
         screen.print_notes(
             console,
@@ -242,13 +226,10 @@ def monitor(options: MonitorOptions) -> None:
     moved from 0.1 on, and far from 0.25 on; changes that are not significant do not count.
     """
     from rareclass.model.evaluate import monitor_file
-    from rareclass.opening import open_model
 
     data, written = options.table.place(options.given, "NEW"), options.written
-    inputs = {"the file to be read": data, "the model": options.model}
-    written.check(inputs)
-    content, console = open_model(options.model), screen.output()
-    screen.print_notes(console, *content.notices)
+    written.check({"the file to be read": data, "the model": options.model})
+    content, console = cli.opened(options.model), screen.output()
     found = monitor_file(content, data, options.table.separator)
     drift, trained = found.drift, found.n_trained
     against = "" if trained is None else f", against {trained:,} of training"
@@ -263,17 +244,15 @@ def monitor(options: MonitorOptions) -> None:
 
 def _print_moved(console: Console, drift: "Drift") -> None:
     """Print the columns, those that moved most first, and the scores."""
-    table, is_wide = screen.new_table(), console.width >= screen.NARROW
-    table.add_column("Column", overflow="fold")
-    table.add_column("Verdict")
-    screen.add_numbers(table, "PSI", "Empty", "Empty before", *(["New values"] if is_wide else []))
     scores = [] if drift.scores is None else [drift.scores]
-    for each in (*drift.compared[:_MOST_LISTED], *scores):
+    listed = [*drift.compared[:_MOST_LISTED], *scores]
+    rows = []
+    for each in listed:
         name = "(scores)" if each is drift.scores else each.name
-        cells = [name, each.verdict or "not known", *_cells_of(each)]
-        style = "bold" if each.is_far else ""
-        table.add_row(*cells[: len(table.columns)], style=style)
-    console.print(table)
+        rows.append((name, each.verdict or "not known", *_cells_of(each)))
+    heads = ("Column", "Verdict", "PSI", "Empty", "Empty before", "New values")
+    styles = ["bold" if each.is_far else "" for each in listed]
+    screen.print_table(console, heads, rows, styles=styles)
     if (more := len(drift.compared) - _MOST_LISTED) > 0:
         screen.print_notes(console, f"{more} more columns are not listed.")
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.cli.fit_text import print_data, print_next, print_saved, print_trained
+from rareclass.cli.fit_text import print_data, print_next, print_trained
 from rareclass.cli.method import MethodOptions
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import FitRuleOptions
@@ -186,5 +186,5 @@ def fit_and_save(
     trained = train_model(data, settings)
     print_trained(console, trained, settings, details)
     save_model(out, trained.content)
-    print_saved(console, out)
+    console.print(f"\nSaved {screen.file_text(out)}", soft_wrap=True)
     return trained

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from rareclass.cli import screen
-from rareclass.errors import command_line, counted, first_names
+from rareclass.errors import command_line, counted, first_names, left_out_text
 
 if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
@@ -160,9 +160,7 @@ def _data_notes(data: "TrainingSet", settings: "FitSettings") -> list[str]:
         )
         notes.append(f"{how}. {part} {sample}")
     if data.n_unlabelled:
-        rows = counted(data.n_unlabelled, "row has", "rows have")
-        left_out = "was" if data.n_unlabelled == 1 else "were"
-        notes.append(f"{rows} no value of {data.target.facts.target} and {left_out} left out.")
+        notes.append(left_out_text(data.n_unlabelled, f"no value of {data.target.facts.target}"))
     if data.n_copies:
         weight = "with weights" if data.weight is not None else "each counts once"
         rows = counted(data.n_copies, "duplicate row was", "duplicate rows were")
@@ -208,14 +206,13 @@ def _estimated_on(estimate: "RankingEstimate", training: "TrainingFacts") -> str
 def _print_baselines(console: Console, baselines: "Sequence[Baseline]") -> None:
     if not baselines:
         return
-    table = screen.new_table()
-    table.add_column("Baseline, default settings")
-    screen.add_numbers(table, "AUC", "Average precision", "Seconds")
-    for each in baselines:
-        numbers = (f"{each.auc:.3f}", f"{each.average_precision:.3f}", f"{each.seconds:.1f}")
-        table.add_row(each.name, *numbers)
+    heads = ("Baseline, default settings", "AUC", "Average precision", "Seconds")
+    rows = [
+        (each.name, f"{each.auc:.3f}", f"{each.average_precision:.3f}", f"{each.seconds:.1f}")
+        for each in baselines
+    ]
     console.print()
-    console.print(table)
+    screen.print_table(console, heads, rows)
 
 
 def _print_decision(console: Console, trained: "Trained") -> None:
@@ -230,13 +227,12 @@ def _print_decision(console: Console, trained: "Trained") -> None:
     n_called = None if trained.rule is None else trained.rule.alerts
     others = [each for each in trained.other_thresholds if each.alerts != n_called]
     if others:
-        table = screen.new_table()
-        table.add_column("Other thresholds")
-        screen.add_numbers(table, "Score", "Called rare", "Precision", "Recall")
+        rows = []
         for each in others:
             shares = (f"{share.value:.3f}" for share in (each.precision, each.recall))
-            table.add_row(each.rule, f"{each.threshold:.4g}", f"{each.alerts:,.0f}", *shares)
-        console.print(table)
+            rows.append((each.rule, f"{each.threshold:.4g}", f"{each.alerts:,.0f}", *shares))
+        heads = ("Other thresholds", "Score", "Called rare", "Precision", "Recall")
+        screen.print_table(console, heads, rows)
 
 
 def _print_combination(
@@ -278,8 +274,3 @@ def _columns_that_matter(importances: dict[str, float]) -> str:
     worst = sorted(importances, key=lambda name: -importances[name])[:_MOST_IN_A_LINE]
     named = [name for name in worst if importances[name] >= _LEAST_LOSS]
     return ", ".join(f"{name} ({importances[name]:.3f})" for name in named)
-
-
-def print_saved(console: Console, out: Path) -> None:
-    """Print where the model file is."""
-    console.print(f"\nSaved {screen.file_text(out)}", soft_wrap=True)

@@ -263,8 +263,7 @@ def _print_expected(console: Console, hunt: "Hunt") -> None:
     if hunt.refound:
         found = [f"{n:,} in the first {k:,} rows" for k, n in hunt.refound.items()]
         n_cases = counted(len(hunt.held_out_places), "known case")
-        said = f"Test, each of {n_cases} hidden in turn: {', '.join(found)}"
-        console.print(said)
+        console.print(f"Test, each of {n_cases} hidden in turn: {', '.join(found)}")
     shares = [
         f"{share:.0%} of {'all' if k == len(hunt.ranking.rows) else 'the first'} {k:,}"
         for k, share in hunt.expected.items()
@@ -288,20 +287,11 @@ def _how_chosen(chosen: "ChosenParameters") -> str:
 
 
 def _print_typical(console: Console, lines: Sequence[dict[str, Any]]) -> None:
-    table = screen.new_table()
-    table.add_column(
-        "Typical",
-        no_wrap=True,
-        max_width=30 if console.width >= screen.NARROW else 22,
-        overflow="ellipsis",
-    )
-    table.add_column("inside", no_wrap=True)
-    table.add_column("outside", no_wrap=True)
+    rows = []
     for line in lines[:_MOST_FEATURES]:
         name = line["feature"] if line["value"] is None else f"{line['feature']} = {line['value']}"
-        sides = [_on_side(line, side) for side in ("inside", "outside")]
-        table.add_row(*(name, *sides))
-    console.print(table)
+        rows.append((name, _on_side(line, "inside"), _on_side(line, "outside")))
+    screen.print_table(console, ("Typical", "inside", "outside"), rows)
     n_more = len(lines) - _MOST_FEATURES
     more = (
         f"; {counted(n_more, 'more column is', 'more columns are')} in description.csv"

@@ -2,8 +2,11 @@
 
 import _thread
 import gc
+import io
+import os
 import sys
 import threading
+import time
 from typing import Any
 
 # What `pip install rareclass` leaves out and the extra `cli` has.
@@ -13,6 +16,8 @@ _EXTRA = {"matplotlib", "pandas", "rich", "typer"}
 _NEW_OBJECTS = 10_000
 # Long enough for a callback to be over, too short to be noticed.
 _ONCE_MORE_AFTER = 0.05
+# Columns of a terminal below which COLUMNS is a mistake.
+_LEAST_COLUMNS = 20
 # Set where a Ctrl-C fell into a callback.
 _was_interrupted = threading.Event()
 
@@ -20,6 +25,8 @@ _was_interrupted = threading.Event()
 def main() -> None:
     """Run the command line."""
     gc.set_threshold(_NEW_OBJECTS)
+    _not_written.clear()
+    _outlive_the_screen()
     try:
         sys.unraisablehook = _interrupt_once_more
         from rareclass.cli.app import app_for
@@ -36,6 +43,10 @@ def main() -> None:
             'pip install "rareclass[cli]"\n'
         )
         sys.exit(2)
+    except SystemExit as end:
+        if not end.code:
+            _check_shown()
+        raise
     except KeyboardInterrupt:
         _stop()
     except Exception as error:
@@ -50,6 +61,69 @@ def main() -> None:
         sys.exit(2)
     finally:
         gc.freeze()  # what the process takes with it needs no search for cycles
+
+
+class _LastingOutput(io.FileIO):
+    """Standard stream that drops what its reader does not take: the work is done all the same."""
+
+    def write(self, content: Any) -> int:
+        """Write what the reader takes; drop all for one that is gone, or whose disk is full."""
+        try:
+            written = super().write(content)
+        except BrokenPipeError:  # `| head -1` has what it wants
+            return len(content)
+        except OSError as error:
+            _not_written.append(error)
+            return len(content)
+        if written is None:  # a reader that is slow, of a stream that does not wait
+            time.sleep(_ONCE_MORE_AFTER)
+        return written or 0
+
+
+_not_written: list[OSError] = []
+
+
+def _outlive_the_screen() -> None:
+    """Let no state of standard output or error end a command, nor a width that no screen has."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # closed: the next file to be opened would take its place
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdin = sys.stdin or os.fdopen(0)
+    sys.stdout, sys.stderr = _lasting(sys.stdout, 1), _lasting(sys.stderr, 2)
+    columns = os.environ.get("COLUMNS", "")
+    if not (columns.isdecimal() and int(columns) >= _LEAST_COLUMNS):
+        os.environ.pop("COLUMNS", None)
+
+
+def _lasting(stream: Any, number: int) -> Any:
+    """Return a text stream that never fails, with a question mark for a letter that it lacks."""
+    if stream is None or stream.closed:
+        stream = os.fdopen(number, "w", closefd=False)
+    try:
+        output = _LastingOutput(stream.fileno(), "w", closefd=False)
+    except OSError:  # no file: a test reads it
+        return stream
+    if os.name == "nt" and output.isatty():  # where bytes have another encoding
+        return stream
+    stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(output),
+        encoding=stream.encoding,
+        errors="replace",
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
+
+def _check_shown() -> None:
+    """End the process with an error where something that it printed had no room."""
+    sys.stdout.flush()
+    if _not_written:
+        why = _not_written.pop().strerror
+        sys.stderr.write(f"Error: Cannot write standard output: {why}.\n")
+        sys.exit(2)
 
 
 def _stop() -> None:

@@ -71,16 +71,11 @@ def report(asked: PageOptions) -> None:
     data = None if asked.given is None else asked.table.place(asked.given, "DATA")
     from rareclass.report.reading import ReportOptions
 
+    costs = None if asked.cost is None else costs_of(asked.cost)
     options = ReportOptions(
-        asked.target,
-        asked.time,
-        asked.groups,
-        None if asked.cost is None else costs_of(asked.cost),
-        asked.rows,
-        asked.table.separator,
-        asked.id_column,
-        journal,
-    )
+        asked.target, asked.time, asked.groups, costs, asked.rows, asked.table.separator,
+        asked.id_column, journal,
+    )  # fmt: skip
     inputs = {"the model": model} | ({"DATA": data} if data else {})
     cli.check_output(out, "--out", asked.written.overwrite, inputs)
     asked.written.check(inputs)
@@ -137,7 +132,6 @@ def _of_models(
 ) -> "FinishedReport":
     """Make the kind of report that a model, and others to compare it with, call for."""
     from rareclass.model.model_file import HUNT_SUMMARY
-    from rareclass.opening import open_model
     from rareclass.stream.checkpoint import is_checkpoint
 
     if others:
@@ -159,8 +153,7 @@ def _of_models(
         return report_on_stream(model)
     from rareclass.report.model_report import report_on_held_out, report_on_model
 
-    content = open_model(model)
-    screen.print_notes(screen.output(), *content.notices)
+    content = cli.opened(model)
     if data is not None:
         return report_on_model(content, model, data, options)
     for name in _given(options):

@@ -177,30 +177,18 @@ def _print_list(console: Console, listed: "ReviewList", n_rows: int) -> None:
     console.print(f"Round {listed.round.number}: {rows}{again} of {n_rows:,} ({parts})")
     if listed.scored_by:
         console.print(f"Scored by {_SCORED_BY[listed.scored_by]}")
-    shown = screen.new_table()
     names = ("row", "reason", "chance", "score", "why")
     cells = [
         [f"{c:.4g}" if isinstance(c, float) else str(c or "") for c in line]
         for line in listed.rows.select(f"review {name}" for name in names).head(_SHOWN).rows()
     ]
-    for k, name in enumerate(names):
-        width = max(map(len, [name, *(line[k] for line in cells)]))
-        shown.add_column(
-            name, overflow="ellipsis", no_wrap=True, min_width=None if name == "why" else width
-        )
-    for line in cells:
-        shown.add_row(*line)
-    console.print(shown)
+    screen.print_table(console, names, cells, ("chance", "score"), ("why",))
 
 
 def _write(console: Console, path: Path, rows: "DataFrame") -> None:
-    from rareclass.files import csv_bytes, replacing
+    from rareclass.files import write_table
 
-    with replacing(path) as temporary:
-        if path.suffix.lower() == ".parquet":
-            rows.write_parquet(temporary)
-        else:
-            temporary.write_bytes(csv_bytes(rows))
+    write_table(path, rows)
     console.print(f"Saved {screen.file_text(path)}", soft_wrap=True)
 
 

@@ -56,7 +56,6 @@ def score(options: ScoreOptions) -> None:
     the expected share of cases among the hunt's rows with this score or more.
     """
     from rareclass.model.score_file import ScoreSettings, check_score_path, score_rows
-    from rareclass.opening import open_model
 
     data, written, out = options.table.place(options.given, "DATA"), options.written, options.out
     settings = ScoreSettings(
@@ -77,8 +76,7 @@ def score(options: ScoreOptions) -> None:
         raise cli.combination_error(
             f"--json {written.json_file} is the file of --out.", "Give another name."
         )
-    content = open_model(options.model)
-    screen.print_notes(screen.output(), *content.notices)
+    content = cli.opened(options.model)
     scoring = score_rows(content, data, out, settings)
     print_scoring(screen.output(), scoring, screen.file_text(out))
     if written.json_file is not None:  # its intervals need SciPy

@@ -1,11 +1,14 @@
 """Printing that several commands share: tables that fit narrow screens, plain text in a pipe."""
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from shlex import quote, split
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,8 +24,11 @@ if TYPE_CHECKING:
     from rareclass.model.facts import ClassEstimate, LeaderboardRow, RankingEstimate
     from rareclass.tables.columns import Column
 
-NARROW, WIDE = 72, 100
+WIDE = 100
 _MOST_NAMED = 5
+# Least widths of a column with the names of rows, and of other words that may take several lines.
+_LEAST_NAME, _LEAST_FOLDED = 14, 8
+_NUMBER = re.compile(r"[+<-]?[\d,.]+(e[+-]\d+)?%?")
 # Difference of two shares of rare rows that is rounding.
 _SAME_SHARE = 1e-9
 _TYPES = {"high-cardinality category": "category, many values", "beside": "not learned from"}
@@ -50,10 +56,46 @@ def new_table(show_header: bool = True) -> Table:
     return Table(**look, padding=(0, 2, 0, 0), show_header=show_header)
 
 
-def add_numbers(table: Table, *heads: str) -> None:
-    """Add columns of numbers, each on one line."""
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
+def print_table(console: Console, *cells: Any, **options: Any) -> None:
+    """Print a table that fits the screen."""
+    console.print(fitted_table(console, *cells, **options))
+
+
+def fitted_table(
+    console: Console,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    spare: Sequence[str] | None = None,
+    folded: Collection[str] = (),
+    styles: Sequence[str] = (),
+) -> Table:
+    """Return cells under their heads: the names of rows first, numbers to the right.
+
+    Names of rows and the columns `folded` take several lines where they must. Of columns for which
+    the screen has no room the `spare` ones are left out, in that order; by default the last first.
+    """
+    cells = {head: each for head, *each in zip(heads, *rows, strict=True)}
+    least = {head: max(map(_longest_line, (head, *each))) for head, each in cells.items()}
+    for head in (heads[0], *folded):
+        least[head] = min(least[head], _LEAST_NAME if head == heads[0] else _LEAST_FOLDED)
+    for head in heads[:1:-1] if spare is None else spare:
+        if sum(least.values()) + 2 * len(least) - 2 > console.width:
+            del least[head]
+    table = new_table()
+    for head in least:
+        if head == heads[0] or head in folded:
+            table.add_column(head, overflow="fold", min_width=least[head])
+        else:
+            is_number = any(map(_NUMBER.fullmatch, cells[head])) and " " not in "".join(cells[head])
+            table.add_column(head, justify="right" if is_number else "left", no_wrap=True)
+    lines = zip(*(cells[head] for head in least), strict=True)
+    for line, style in zip_longest(lines, styles, fillvalue=""):
+        table.add_row(*map(Text, line), style=style)
+    return table
+
+
+def _longest_line(cell: str) -> int:
+    return max(map(cell_len, cell.split("\n")))
 
 
 def print_fault(message: str, remedy: str) -> None:
@@ -74,7 +116,8 @@ def print_notes(console: Console, *notes: str) -> None:
 
 def print_command(console: Console, label: str, command: str) -> None:
     """Print a command to type next; a shell takes it on several lines as on one."""
-    console.print(label)
+    if label:
+        console.print(label)
     for line in folded_command(command, console.width - 2):
         console.print(f"  {line}", style="bold", soft_wrap=True)
 
@@ -170,18 +213,13 @@ def column_type(column: "Column") -> str:
 
 def print_columns(console: Console, columns: "Sequence[Column]", most: int) -> None:
     """Print a table of what each column holds and how it is encoded."""
-    table, is_wide = new_table(), console.width >= NARROW
-    longest = 28 if is_wide else 20
-    table.add_column("Column", no_wrap=True, max_width=longest, overflow="ellipsis")
-    table.add_column("Type", overflow="fold", min_width=8)
-    if is_wide:
-        add_numbers(table, "Empty", "Distinct")
-    table.add_column("Treatment", overflow="fold")
+    rows = []
     for column in columns[:most]:
-        counts = [f"{each:,}" if each else "" for each in (column.n_missing, column.n_distinct)]
-        cells = [column.name, column_type(column), *(counts if is_wide else []), column.treatment]
-        table.add_row(*cells, style="" if column.is_used else "dim")
-    console.print(table)
+        counts = (f"{each:,}" if each else "" for each in (column.n_missing, column.n_distinct))
+        rows.append((column.name, column_type(column), *counts, column.treatment))
+    styles = ["" if column.is_used else "dim" for column in columns[:most]]
+    heads = ("Column", "Type", "Empty", "Distinct", "Treatment")
+    print_table(console, heads, rows, heads[2:4], ("Type", "Treatment"), styles)
     if len(columns) > most:
         console.print(f"and {len(columns) - most:,} more (rareclass show MODEL --json -)")
 
@@ -200,28 +238,22 @@ def print_measures(
     level: float = 0.95,
 ) -> None:
     """Print a line a measure: its name, value and interval, with so many digits."""
-    table = new_table()
-    table.add_column(title)
-    add_numbers(table, "Value")
-    table.add_column(f"{level:.0%} interval", no_wrap=True)
+    rows = []
     for name, each, digits in measures:
         if each is None:
-            table.add_row(name, "unknown", "")
+            rows.append((name, "unknown", ""))
             continue
         bounds = "exact" if each.low == each.high else each.bounds_text(f",.{digits}f")
-        table.add_row(name, f"{each.value:,.{digits}f}", bounds)
-    console.print(table)
+        rows.append((name, f"{each.value:,.{digits}f}", bounds))
+    print_table(console, (title, "Value", f"{level:.0%} interval"), rows)
 
 
 def _print_classes(console: Console, classes: "Sequence[ClassEstimate]") -> None:
-    table = new_table()
-    table.add_column("Rare class", overflow="fold")
-    add_numbers(table, "Rows", "AUC")
-    table.add_column("Average precision", no_wrap=True)
-    for each in classes:
-        cells = f"{each.n_rows:,.0f}", f"{each.auc.value:.3f}", each.average_precision.text()
-        table.add_row(each.name, *cells)
-    console.print(table)
+    rows = [
+        (each.name, f"{each.n_rows:,.0f}", f"{each.auc.value:.3f}", each.average_precision.text())
+        for each in classes
+    ]
+    print_table(console, ("Rare class", "Rows", "AUC", "Average precision"), rows)
 
 
 def print_checked(console: Console, found: "CheckedMeasures") -> None:
@@ -248,30 +280,26 @@ def print_leaderboard(
         members.setdefault(row.member, []).append(row)
     weights = {name: sum(row.weight for row in own) for name, own in members.items()}
     console.print("Members, on their held-out folds", style="bold")
-    table = new_table()
-    table.add_column("Member", overflow="fold")
-    add_numbers(table, "Weight", "AUC", "AP")
-    if console.width >= NARROW:
-        table.add_column("95% interval", no_wrap=True)
-        add_numbers(table, "Seconds")
-    if console.width >= WIDE:
-        table.add_column("Settings", overflow="fold")
+    lines, styles = [], []
     for name in sorted(members, key=lambda name: -weights[name]):
         own, weight = members[name], weights[name]
         best = own[0]  # settings are in order of merit
-        low, high = map(_measure, (best.average_precision_low, best.average_precision_high))
+        low, high = map(measure_text, (best.average_precision_low, best.average_precision_high))
         used = [row.setting for row in own if row.weight] or [best.setting]
-        cells = [
-            name,
-            f"{weight:.2f}" if weight else "-",
-            _measure(best.roc_auc),
-            _measure(best.average_precision),
-            low if low == "-" else f"{low} to {high}",
-            f"{sum(row.seconds for row in own):.1f}",
-            ", ".join(used),
-        ]
-        table.add_row(*cells[: len(table.columns)], style="" if weight else "dim")
-    console.print(table)
+        lines.append(
+            (
+                name,
+                f"{weight:.2f}" if weight else "-",
+                measure_text(best.roc_auc),
+                measure_text(best.average_precision),
+                low if low == "-" else f"{low} to {high}",
+                f"{sum(row.seconds for row in own):.1f}",
+                ", ".join(used),
+            )
+        )
+        styles.append("" if weight else "dim")
+    heads = ("Member", "Weight", "AUC", "AP", "95% interval", "Seconds", "Settings")
+    print_table(console, heads, lines, folded=("Settings",), styles=styles)
     if estimate is not None and _seems_worse(estimate, [*rows, *also_tried]):
         print_notes(
             console,
@@ -295,7 +323,7 @@ def _seems_worse(estimate: "RankingEstimate", rows: Sequence["LeaderboardRow"]) 
     )
 
 
-def _measure(value: float | None) -> str:
+def measure_text(value: float | None) -> str:
     """Three decimals; a dash for none, as where the only rare row is learned from."""
     return "-" if value is None or math.isnan(value) else f"{value:.3f}"
 

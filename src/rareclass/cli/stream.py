@@ -324,12 +324,11 @@ class StreamScreen:
         """Return the table of the last reports over a line on the present."""
         parts: list[RenderableType] = []
         if self._reports:
-            cells = [self._cells(report) for report in self._reports]
-            table = screen.new_table()
-            screen.add_numbers(table, *cells[0])
-            for row in cells:
-                table.add_row(*row.values())
-            parts.append(table)
+            facts = [self._facts(report) for report in self._reports]
+            heads = [f"{name[0].upper()}{name[1:]}" for name in facts[0]]
+            spare = heads[-2:4:-1]
+            rows = [[*each.values()] for each in facts]
+            parts.append(screen.fitted_table(self._console, heads, rows, spare))
             if words := drift_words(self._reports[-1], self._options.top):
                 said = " · ".join(words)
                 parts.append(Text(said, style="yellow", no_wrap=True, overflow="ellipsis"))
@@ -343,9 +342,9 @@ class StreamScreen:
         facts = {
             "rows": f"{report.counters.rows:,}",
             "rare": f"{report.counters.rare:,}",
-            "AUC": _share(measures.auc),
-            "AP": _share(measures.average_precision),
-            f"P@{options.top}": _share(measures.precision_at_k),
+            "AUC": screen.measure_text(measures.auc),
+            "AP": screen.measure_text(measures.average_precision),
+            f"P@{options.top}": screen.measure_text(measures.precision_at_k),
         }
         if options.id_column is not None:
             facts |= {"held": f"{report.held:,}", "dropped": f"{report.dropped:,}"}
@@ -353,15 +352,6 @@ class StreamScreen:
         if options.alerts is not None:
             facts["alerts"] = f"{report.alerts:,}"
         return facts | {"rows/s": f"{report.rows_per_second:,.0f}"}
-
-    def _cells(self, report: "StreamReport") -> dict[str, str]:
-        left_out = (
-            set() if self._console.width >= _WIDE else {"held", "dropped", "rejected", "alerts"}
-        )
-        facts = self._facts(report).items()
-        return {
-            f"{name[0].upper()}{name[1:]}": cell for name, cell in facts if name not in left_out
-        }
 
     def _present(self) -> Text:
         parts = [counted(self._rows, "row")]
@@ -408,7 +398,3 @@ def drift_words(report: "StreamReport", top: int) -> list[str]:
     if report.last_reset is not None and report.last_reset > report.counters.reported:
         said.append(f"steps reset at {counted(report.last_reset, 'row')}")
     return said
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

@@ -35,27 +35,12 @@ Report = Callable[[MethodRun, float | None], None]
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """Methods on the same folds.
+    """Methods on the same folds."""
 
-    Attributes
-    ----------
-    runs : tuple of MethodRun
-        One for every method, in the order given.
-    comparison : Comparison or None
-        Of the methods with scores; None where there is none.
-    folds : str
-        In words, such as "5 folds by group".
-    n_unfinished : int
-        Methods that failed, were stopped or interrupted.
-    scores : dict of name to ndarray
-        Out-of-fold scores, on the scale of each fold's model.
-    rows, fold : ndarray
-        Row of each score, and the fold that tested it.
-    """
-
-    runs: tuple[MethodRun, ...]
-    comparison: Comparison | None
-    folds: str
+    runs: tuple[MethodRun, ...]  # one for every method, in the order given
+    comparison: Comparison | None  # of the methods with scores; None where there is none
+    folds: str  # in words, such as "5 folds by group"
+    # Out-of-fold scores by method, on the scale of each fold's model; row of each, and its fold.
     scores: dict[str, NDArray[np.float64]] = field(repr=False)
     rows: NDArray[np.intp] = field(repr=False)
     fold: NDArray[np.intp] = field(repr=False)
@@ -136,7 +121,7 @@ def compare_methods(
         whose ``fit`` takes time. Not together with `groups`.
     sample_weight : array-like of shape (n_rows,), optional
         Copies that each row stands for. A method that takes none is given the copies.
-    measures, k
+    measures, k, level
         As in `compare_scores`.
     pos_label : label, optional
         The rare class; by default the label of fewest rows.
@@ -149,8 +134,6 @@ def compare_methods(
     isolate : bool, default False
         Run each method in a process of its own: it is stopped at its time, and a crash is its own.
         It and X must be such as pickle can send.
-    level : float, default 0.95
-        Of intervals and tests.
     random_state : int, default 0
         Of the folds that a number makes.
     progress : bool or "auto", default "auto"

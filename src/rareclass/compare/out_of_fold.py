@@ -25,7 +25,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from rareclass.decide.rarity_scores import rarity_scores
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, seconds_text
 
 Advance = Callable[..., None]
 # Scores of a fold by its number, within the seconds that are left.
@@ -101,8 +101,8 @@ def why_stopped(limit: float | None, seconds: Sequence[float], n_folds: int) -> 
     if limit is None or len(seconds) == n_folds:
         return ""
     if (needs := n_folds * sum(seconds) / len(seconds)) > _HOPELESS * limit:
-        return f"stopped: it needs about {needs:.2g} s and had {limit:.2g} s"
-    return f"stopped after {limit:.3g} s" if sum(seconds) > limit else ""
+        return f"stopped: it needs about {seconds_text(needs)} and had {seconds_text(limit)}"
+    return f"stopped after {seconds_text(limit)}" if sum(seconds) > limit else ""
 
 
 def run_method(

@@ -99,6 +99,11 @@ class Standings:
     standings: tuple[Standing, ...]
 
     @property
+    def title(self) -> str:
+        """Name of the measure with a capital letter."""
+        return self.words[0].upper() + self.words[1:]
+
+    @property
     def best(self) -> Standing:
         """The ranking of the highest value."""
         return self.standings[0]
@@ -124,8 +129,8 @@ class Standings:
         """Name the best, the rankings that are indistinguishable from it, and the worse ones."""
         best = self.best
         if len(self.standings) == 1:
-            return f"{self.words}: {best.name} has {best.value:.3f}."
-        parts = [f"{self.words}: {best.name} is best ({best.value:.3f})"]
+            return f"{self.title}: {best.name} has {best.value:.3f}."
+        parts = [f"{self.title}: {best.name} is best ({best.value:.3f})"]
         for verdict, words in _VERDICTS.items():
             names = [each.name for each in self.standings if each.verdict == verdict]
             parts += [f"{words}: {', '.join(names)}"] if names else []

@@ -171,16 +171,28 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
 
 def _weights(cells: pl.Series, name: str) -> np.ndarray:
     """Read weights of at least 0; raises `InputError` with the row of a cell that is none."""
-    if is_text_type(cells.dtype):
-        cells = without_empty_marks(cells.cast(pl.String))
-    numbers = cells.cast(pl.Float64, strict=False)
-    is_good = (numbers.is_finite() & (numbers >= 0.0)).fill_null(False)
-    if not is_good.all():
-        row = int((~is_good).arg_max() or 0)
+    numbers = _as_numbers(cells)
+    if (row := _first(~(numbers.is_finite() & (numbers >= 0.0)))) is not None:
         message = f"--weight {name} is {shown(cells[row])} at row {row + 1}."
         remedy = "Give a number of rows, at or above 0, in every row."
         raise bad_cell(message, remedy, name, row + 1, cells[row])
     return numbers.to_numpy()
+
+
+def _as_numbers(cells: pl.Series) -> pl.Series:
+    """Cells as numbers, null where a cell holds none."""
+    cells = _as_text(cells) if is_text_type(cells.dtype) else cells
+    return cells.cast(pl.Float64, strict=False)
+
+
+def _as_text(cells: pl.Series) -> pl.Series:
+    return without_empty_marks(cells.cast(pl.String))
+
+
+def _first(is_bad: pl.Series) -> int | None:
+    """Place of the first cell that is bad, or null; None where there is none."""
+    is_bad = is_bad.fill_null(True)
+    return is_bad.arg_max() if is_bad.any() else None
 
 
 def _read(path: TablePlace, files: ScoreFiles) -> ScoreTable:
@@ -231,9 +243,7 @@ def _ids(table: ScoreTable, name: str) -> pl.Series:
         raise missing_column(f"--id: {table.path} has", name, table.frame.columns)
     ids = labels_as_text(table.frame[name])
     _check_full(table, name, ids)
-    twice = ids.is_duplicated()
-    if twice.any():
-        row = int(twice.arg_max() or 0)
+    if (row := _first(ids.is_duplicated())) is not None:
         again = np.flatnonzero((ids == ids[row]).to_numpy())[1] + 1
         raise InputError(
             f"{table.path}: {name} = {ids[row]} occurs twice, at rows {row + 1} and {again}.",
@@ -264,20 +274,18 @@ def _labels(tables: Sequence[ScoreTable], files: ScoreFiles) -> pl.Series:
             column=name,
         )
     labels = labels_as_text(holding[0].frame[name])
-    if labels.null_count():
-        row = int(labels.is_null().arg_max() or 0) + 1
+    if (row := _first(labels.is_null())) is not None:
         raise InputError(
-            f"{holding[0].path} has no label ({name}) at row {row}"
+            f"{holding[0].path} has no label ({name}) at row {row + 1}"
             + (f", nor at {labels.null_count() - 1:,} more." if labels.null_count() > 1 else "."),
             "Leave rows without a label out of all files.",
             ErrorKind.LABELS,
             column=name,
-            row=row,
+            row=row + 1,
         )
     for table in holding[1:]:
-        differ = (_values(labels) != _values(labels_as_text(table.frame[name]))).fill_null(True)
-        if differ.any():
-            row = int(differ.arg_max() or 0)
+        differ = _values(labels) != _values(labels_as_text(table.frame[name]))
+        if (row := _first(differ)) is not None:
             other = table.frame[name][row]
             raise InputError(
                 f"{holding[0].path} and {table.path} have different labels: {labels[row]!r} and "
@@ -326,10 +334,10 @@ def _only_scores(table: ScoreTable, files: ScoreFiles) -> str:
 
 
 def _is_numeric(cells: pl.Series) -> bool:
-    if is_text_type(cells.dtype):
-        cells = without_empty_marks(cells.cast(pl.String)).drop_nulls()
-        return bool(len(cells)) and cells.cast(pl.Float64, strict=False).null_count() == 0
-    return cells.dtype.is_numeric()
+    if not is_text_type(cells.dtype):
+        return cells.dtype.is_numeric()
+    cells = _as_text(cells).drop_nulls()
+    return bool(len(cells)) and _as_numbers(cells).null_count() == 0
 
 
 def _numbers(table: ScoreTable, name: str) -> np.ndarray:
@@ -337,33 +345,26 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
     if not table.has(name):
         raise missing_column(f"--score: {table.path} has", name, table.frame.columns)
     cells = table.frame[name]
-    if is_text_type(cells.dtype):
-        cells = without_empty_marks(cells.cast(pl.String))
     if cells.dtype.is_temporal() or cells.dtype.is_nested():
         raise bad_cell(
             f"{table.path}: column {name!r} holds {cells.dtype}, not scores.",
             "Name a column of numbers by --score.",
             name,
         )
-    numbers = cells.cast(pl.Float64, strict=False)
-    bad = ~numbers.is_finite().fill_null(False)
-    if bad.any():
-        row = int(bad.arg_max() or 0)
-        holds = (
-            "is empty" if cells[row] is None else f"is {shown(cells[row])}, which is not a number,"
-        )
+    numbers = _as_numbers(cells)
+    if (row := _first(~numbers.is_finite())) is not None:
+        is_empty = _as_text(cells)[row] is None
+        holds = "is empty" if is_empty else f"is {shown(cells[row])}, which is not a number,"
         message = f"{table.path}: {name} {holds} at row {row + 1}."
         raise bad_cell(message, "Every row needs a finite score.", name, row + 1, cells[row])
-    if name.lower().startswith("prob"):
-        outside = (numbers < 0.0) | (numbers > 1.0)
-        if outside.any():
-            row = int(outside.arg_max() or 0)
-            message = (
-                f"{table.path}: {name} is {numbers[row]:g} at row {row + 1}, which is no "
-                "probability: they are between 0 and 1."
-            )
-            remedy = "Give it another name if it holds scores of another kind."
-            raise bad_cell(message, remedy, name, row + 1, numbers[row])
+    outside = (numbers < 0.0) | (numbers > 1.0)
+    if name.lower().startswith("prob") and (row := _first(outside)) is not None:
+        message = (
+            f"{table.path}: {name} is {numbers[row]:g} at row {row + 1}, which is no probability: "
+            "they are between 0 and 1."
+        )
+        remedy = "Give it another name if it holds scores of another kind."
+        raise bad_cell(message, remedy, name, row + 1, numbers[row])
     values = numbers.to_numpy()
     if (values == values[0]).all():
         raise bad_cell(
@@ -376,9 +377,9 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
 
 
 def _check_full(table: ScoreTable, name: str, cells: pl.Series) -> None:
-    if cells.null_count():
-        row = int(cells.is_null().arg_max() or 0) + 1
-        raise bad_cell(f"{table.path} has no {name} at row {row}.", "Fill it in.", name, row)
+    if (row := _first(cells.is_null())) is not None:
+        message = f"{table.path} has no {name} at row {row + 1}."
+        raise bad_cell(message, "Fill it in.", name, row + 1)
 
 
 def _name(

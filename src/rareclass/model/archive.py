@@ -54,12 +54,16 @@ def in_brief(error: Exception) -> str:
     return said if isinstance(error, ValueError) and said else f"{type(error).__name__} {said}"
 
 
-def write_archive(path: Path, stored: Stored, compress: bool = False) -> None:
+def write_archive(
+    path: Path, stored: Stored, compress: bool = False, like: Path | None = None
+) -> None:
     """Write a stored value with a digest; `path` is replaced only once the new file is whole.
+
+    The file has the permissions of the former one, or of `like`.
 
     Raises `InputError` when `path` cannot be written.
     """
-    with replacing(path) as temporary:
+    with replacing(path, like) as temporary:
         with temporary.open("wb") as file:
             write_stored(file, stored, compress)
         seal(temporary)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rareclass.errors import counted
 from rareclass.hyperball.description import (
     LABELLED_MAJORITY,
     LABELLED_RARE,
@@ -59,27 +60,11 @@ def draw_ball(picture: BallPicture) -> "Figure":
     On the left the disc of radius R with the rows of every kind; their numbers stand in the
     legend. On the right a histogram of the distances of the unlabelled rows, with R as a line and
     the labelled rare rows as stars. Where most rows are many radii away both panels zoom on the
-    ball and say how many rows they leave out.
+    ball and say how many rows they leave out. Of a kind with more than 20,000 rows that many are
+    drawn, evenly spaced in row order, and the legend says so; counts and histogram are of all rows.
 
-    Parameters
-    ----------
-    picture : BallPicture
-        As `RACH.picture` returns it.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Not known to pyplot, so nothing has to be closed: call its ``savefig``.
-
-    Raises
-    ------
-    ImportError
-        Without matplotlib.
-
-    Notes
-    -----
-    Cost: O(rows) time. Of a kind with more than 20,000 rows that many are drawn, evenly spaced in
-    row order, and the legend says so; counts and histogram are of all rows.
+    `picture` is as `RACH.picture` returns it. The figure is not known to pyplot, so nothing has to
+    be closed: call its ``savefig``. Raises `ImportError` without matplotlib.
 
     Examples
     --------
@@ -157,7 +142,7 @@ def _over_the_disc(picture: BallPicture) -> str:
     n_over = int((np.hypot(outside[:, 0], outside[:, 1]) < picture.radius).sum())
     if not n_over:
         return ""
-    rows = "1 row on the disc is" if n_over == 1 else f"{n_over:,} rows on the disc are"
+    rows = counted(n_over, "row on the disc is", "rows on the disc are")
     return f"\n({rows} outside the ball in other directions)"
 
 
@@ -236,6 +221,4 @@ def _reach(sizes: np.ndarray, radius: float, outside: np.ndarray) -> float:
 
 
 def _beyond(n_rows: int) -> str:
-    if not n_rows:
-        return ""
-    return f"\n({n_rows:,} {'row is' if n_rows == 1 else 'rows are'} farther out)"
+    return f"\n({counted(n_rows, 'row is', 'rows are')} farther out)" if n_rows else ""

@@ -121,6 +121,14 @@ class Tally(NamedTuple):
     mean: float
 
 
+def tallied(
+    tallies: Mapping[str, Tally], digits: str, most: int, sign: int = -1
+) -> tuple[tuple[str, ...], ...]:
+    """Cells of the names of most rows, then of the greatest mean; of the least with `sign` 1."""
+    ranked = sorted(tallies.items(), key=lambda each: (-each[1].n_rows, sign * each[1].mean))
+    return tuple((name, f"{count:,}", f"{mean:{digits}}") for name, (count, mean) in ranked[:most])
+
+
 def features_section(
     importances: Mapping[str, float], reasons: Mapping[str, Tally], n_explained: int
 ) -> Section:
@@ -136,10 +144,7 @@ def features_section(
         first = sorted(importances, key=lambda name: -importances[name])[:3]
         lead = f"The ranking rests on {listed(first)} most."
     if reasons:
-        ranked = sorted(reasons.items(), key=lambda each: (-each[1].n_rows, -each[1].mean))
-        rows = tuple(
-            (name, f"{count:,}", f"{effect:+.3g}") for name, (count, effect) in ranked[:_MOST_DRAWN]
-        )
+        rows = tallied(reasons, "+.3g", _MOST_DRAWN)
         blocks.append(
             PageTable(
                 f"Why the {n_explained:,} highest rows score as high as they do",

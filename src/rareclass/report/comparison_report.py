@@ -1,6 +1,7 @@
 """The report of two or more models on the same rows, or of files of scores, side by side."""
 
 from collections.abc import Mapping, Sequence
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from rareclass.report.page import (
     listed,
     percent,
     percent_with_bounds,
+    rows_facts,
     settings_section,
     whole,
 )
@@ -119,10 +121,7 @@ def _finished(
     names = list(columns)
     if len(names) == 2:
         sections.append(_agreement_section(y, columns))
-    of_rows = [
-        Fact("Rows", whole(n)),
-        Fact("Rare rows", f"{whole(n_rare)} ({percent(n_rare / n)})"),
-    ]
+    of_rows = rows_facts(n, n_rare)
     if scores.groups is not None:
         n_groups = whole(len(np.unique(scores.groups)))
         of_rows.append(Fact("Groups of rows that move together", n_groups))
@@ -161,10 +160,7 @@ def _verdict(comparison: Comparison) -> str:
 
 def _figures(comparison: Comparison) -> tuple[KeyFigure, ...]:
     return tuple(
-        figure_of(
-            f"{measure.words[0].upper()}{measure.words[1:]}: {each.name}",
-            each.interval,
-        )
+        figure_of(f"{measure.title}: {each.name}", each.interval)
         for measure in comparison.measures[:2]
         for each in measure.standings
     )
@@ -192,20 +188,30 @@ def _measures_section(comparison: Comparison) -> Section:
 def _curves_section(tables: Mapping[str, ThresholdTable]) -> Section:
     description = f"{' and '.join(tables)}. {_BANDS}"
     roc = "ROC curve, its false-positive rate on a logarithmic axis"
+    first = next(iter(tables.values()))
+    budgets = sorted({k for k in _BUDGETS if k <= first.n_rows / 2} | {round(first.n_rare)})
+    at_recalls = {percent(each): methodcaller("at_recall", each) for each in _RECALLS}
+    at_rates = {percent(each): methodcaller("at_false_positive_rate", each) for each in _RATES}
+    within = {f"{each:,}": methodcaller("at_alerts", each) for each in budgets}
+    caption, fewer = "Where so many rare rows are found", "Fewer alerts where scores are tied."
+    curves: tuple[tuple[type[TableDisplay], str, str, PageTable], ...] = (
+        (
+            PrecisionRecallDisplay, "precision-recall", "Precision and recall",
+            _points(caption, "Recall, at least", at_recalls, tables),
+        ),
+        (
+            RocDisplay, "roc", roc,
+            _points("At false-positive rates", "At most", at_rates, tables),
+        ),
+        (
+            GainsDisplay, "gains", "Gains: what the highest rows hold",
+            _points("Within the same number of alerts", "At most", within, tables, fewer),
+        ),
+    )  # fmt: skip
     plots = tuple(
         plot_of(_together(tables, display), key, title, description, numbers)
-        for display, key, title, numbers in (
-            (
-                PrecisionRecallDisplay, "precision-recall", "Precision and recall",
-                _at_recalls(tables),
-            ),
-            (RocDisplay, "roc", roc, _at_rates(tables)),
-            (
-                GainsDisplay, "gains", "Gains: what the highest rows hold",
-                _within_budgets(tables),
-            ),
-        )
-    )  # fmt: skip
+        for display, key, title, numbers in curves
+    )
     return Section("curves", "Curves", "The same rows, one line a ranking.", (Plots(plots),))
 
 
@@ -222,50 +228,22 @@ def _together(tables: Mapping[str, ThresholdTable], display: type[TableDisplay])
     return draw
 
 
-def _at_recalls(tables: Mapping[str, ThresholdTable]) -> PageTable:
+def _points(
+    caption: str,
+    head: str,
+    goals: Mapping[str, methodcaller],
+    tables: Mapping[str, ThresholdTable],
+    note: str = "",
+) -> PageTable:
+    """Table of each ranking at the thresholds that meet each of some goals."""
     rows = []
-    for share in _RECALLS:
+    for goal, place_in in goals.items():
         for name, table in tables.items():
-            k = table.at_recall(share)
-            alerts = whole(float(table.alerts[k]))
-            rows.append((percent(share), name, percent_with_bounds(table.precision.at(k)), alerts))
-    head = ("Recall", "Ranking", "Precision", "Alerts")
-    return PageTable("Precision where so many rare rows are found", head, tuple(rows), (0, 2, 3))
-
-
-def _at_rates(tables: Mapping[str, ThresholdTable]) -> PageTable:
-    rows = []
-    for rate in _RATES:
-        for name, table in tables.items():
-            k = table.at_false_positive_rate(rate)
-            rows.append((percent(rate), name, percent_with_bounds(table.recall.at(k))))
-    head = ("False-positive rate, at most", "Ranking", "Recall")
-    return PageTable("Recall at false-positive rates", head, tuple(rows), (0, 2))
-
-
-def _within_budgets(tables: Mapping[str, ThresholdTable]) -> PageTable:
-    first = next(iter(tables.values()))
-    budgets = {k for k in _BUDGETS if k <= first.n_rows / 2} | {round(first.n_rare)}
-    rows = []
-    for budget in sorted(budgets):
-        for name, table in tables.items():
-            k = table.at_alerts(budget)
-            rows.append(
-                (
-                    f"{budget:,}",
-                    name,
-                    whole(float(table.alerts[k])),
-                    percent_with_bounds(table.recall.at(k)),
-                    percent_with_bounds(table.precision.at(k)),
-                )
-            )
-    return PageTable(
-        "Within the same number of alerts",
-        ("At most", "Ranking", "Alerts", "Recall", "Precision"),
-        tuple(rows),
-        (0, 2, 3, 4),
-        "Fewer alerts than the most where scores are tied.",
-    )
+            k = place_in(table)
+            shares = (percent_with_bounds(each.at(k)) for each in (table.recall, table.precision))
+            rows.append((goal, name, whole(float(table.alerts[k])), *shares))
+    heads = (head, "Ranking", "Alerts", "Recall", "Precision")
+    return PageTable(caption, heads, tuple(rows), (0, 2, 3, 4), note)
 
 
 def _agreement_section(y: NDArray[np.bool_], columns: Mapping[str, NDArray[np.float64]]) -> Section:

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, command_line, counted, first_names
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    command_line,
+    counted,
+    first_names,
+    left_out_text,
+)
 from rareclass.metrics import CheckedMeasures, Interval
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift
@@ -35,6 +42,7 @@ from rareclass.report.page import (
     percent,
     percent_bounds,
     percent_with_bounds,
+    rows_facts,
     settings_section,
     whole,
 )
@@ -207,11 +215,7 @@ def _page(judged: JudgedModel, sections: Sequence[Section], subtitle: str) -> Re
 
 def _data_facts(rows: ReadRows, options: ReportOptions, prevalence: float | None) -> list[Fact]:
     n, n_rare = len(rows.y), int(rows.y.sum())
-    facts = [
-        Fact("File", rows.name),
-        Fact("Rows", whole(n)),
-        Fact("Rare rows", f"{whole(n_rare)} ({percent(n_rare / n)})"),
-    ]
+    facts = [Fact("File", rows.name), *rows_facts(n, n_rare)]
     if rows.seen.n_columns:
         facts.append(Fact("Columns that the model looks at", whole(rows.seen.n_columns)))
     if rows.copies is not None and rows.copies.n_copies:
@@ -235,9 +239,7 @@ def _data_facts(rows: ReadRows, options: ReportOptions, prevalence: float | None
 def _data_notes(facts: ModelFacts, rows: ReadRows) -> list[str]:
     notes, training = [], facts.training
     if rows.n_unlabelled:
-        left = "was" if rows.n_unlabelled == 1 else "were"
-        unlabelled = counted(rows.n_unlabelled, "row has", "rows have")
-        notes.append(f"{unlabelled} no class and {left} left out.")
+        notes.append(left_out_text(rows.n_unlabelled, "no class"))
     if training is not None and training.n_copies_collapsed and not training.copies_count:
         notes.append(
             "Training counted duplicate rows once, and here each counts: columns with many "

@@ -166,6 +166,12 @@ class FinishedReport(NamedTuple):
     numbers: dict[str, Any]
 
 
+def rows_facts(n_rows: int, n_rare: int) -> list[Fact]:
+    """Return the number of rows, and of rare ones with their share."""
+    rare = f"{whole(n_rare)} ({percent(n_rare / n_rows)})"
+    return [Fact("Rows", whole(n_rows)), Fact("Rare rows", rare)]
+
+
 def settings_section(facts: list[Fact]) -> Section:
     """Settings, versions, seed and date; the last section of every report."""
     words = "What it takes to do it again."

@@ -110,10 +110,7 @@ class PrecisionRecallDisplay(TableDisplay):
     curve. The dotted line is the share of rare rows, the precision of a random ranking. The table's
     ``own`` threshold, where it has one, is marked.
 
-    Parameters
-    ----------
-    table, name, value
-        As for the other displays of curves; `value` is the average precision.
+    Made as `TableDisplay`; `value` is the average precision.
 
     Examples
     --------
@@ -145,12 +142,7 @@ class RocDisplay(TableDisplay):
 
     The false-positive rate is on a logarithmic axis unless `log` is False: with a rare class the
     first hundredths matter, and a linear axis puts them on its edge. The band is pointwise, as in
-    `PrecisionRecallDisplay`.
-
-    Parameters
-    ----------
-    table, name, value
-        `value` is the AUC.
+    `PrecisionRecallDisplay`. Made as `TableDisplay`; `value` is the AUC.
     """
 
     log = True
@@ -180,10 +172,7 @@ class RocDisplay(TableDisplay):
 class GainsDisplay(TableDisplay):
     """Share of the rare rows that the highest rows hold, from .01 percent of all rows to all.
 
-    Parameters
-    ----------
-    table, name, value
-        No `value`.
+    Made as `TableDisplay`, without a `value`.
     """
 
     def _draw(self, ax: "Axes", **style: Any) -> None:

@@ -334,23 +334,13 @@ class ScoreDrift:
 
     Only the top is compared, since only the top decides on alerts: scores of the many rows at the
     bottom move with every model that is fitted.
-
-    Attributes
-    ----------
-    edges : ndarray of shape (b + 1,)
-    before, now : ndarray of shape (b,)
-        Shares of the rows held out, and of the new ones.
-    at_threshold : Tail
-        Above the model's threshold: alerts.
-    tails : tuple of Tail
-        Above the scores that `TAILS` of the held-out rows exceed.
     """
 
-    edges: Floats
-    before: Floats
-    now: Floats
-    at_threshold: Tail
-    tails: tuple[Tail, ...]
+    edges: Floats  # of b bins, of shape (b + 1,)
+    before: Floats  # shares of the rows held out, in each bin
+    now: Floats  # shares of the new rows
+    at_threshold: Tail  # above the model's threshold: alerts
+    tails: tuple[Tail, ...]  # above the scores that `TAILS` of the held-out rows exceed
 
     @property
     def differs(self) -> bool:

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from rareclass.errors import InputError
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
-from rareclass.report.columns_section import Tally
+from rareclass.report.columns_section import Tally, tallied
 from rareclass.report.page import NONE, PageBlock, PageTable, Section, Text, percent, whole
 from rareclass.report.reading import MOST_TOP, ReadRows, WholeRows
 
@@ -204,13 +204,9 @@ def _failures_section(
 
 def _cases_section(cases: Mapping[Any, Tally], n_alerts: int, n_rare: int | None) -> Section:
     """Section on the rare rows of training that the highest rows are most like."""
-    ranked = sorted(cases.items(), key=lambda each: (-each[1].n_rows, each[1].mean))
-    rows = tuple(
-        (_case(case), f"{count:,}", f"{distance:.3g}")
-        for case, (count, distance) in ranked[:_N_CASES]
-    )
+    rows = tallied({_case(case): tally for case, tally in cases.items()}, ".3g", _N_CASES, 1)
     of_all = "" if n_rare is None else f" of the {n_rare:,} rare rows of training"
-    more = len(ranked) - len(rows)
+    more = len(cases) - len(rows)
     table = PageTable(
         f"Rare rows of training that the {n_alerts:,} highest rows are most like",
         ("Row in the training file", "Nearest to", "Mean distance"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rareclass.errors import counted
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import chance_of_at_most, exact_interval
 from rareclass.model.decisions import RareDecision
@@ -55,27 +56,14 @@ class Subgroup:
 
 @dataclass(frozen=True)
 class Subgroups:
-    """Days or groups of rows.
+    """Days or groups of rows."""
 
-    Attributes
-    ----------
-    by : str
-        The column.
-    parts : tuple of Subgroup
-        Days in their order; groups by the number of rare rows missed, the most first.
-    n_parts : int
-        Number of all of them; `parts` may be fewer.
-    n_tested : int
-        Number of all that have a rare row.
-    recall : Interval
-        Of all rows together.
-    """
-
-    by: str
+    by: str  # the column
+    # Days in their order; groups by the number of rare rows missed, the most first.
     parts: tuple[Subgroup, ...]
-    n_parts: int
-    n_tested: int
-    recall: Interval
+    n_parts: int  # of all of them; `parts` may be fewer
+    n_tested: int  # of all that have a rare row
+    recall: Interval  # of all rows together
 
     @property
     def worse(self) -> tuple[Subgroup, ...]:
@@ -145,10 +133,9 @@ def subgroups_section(days: Subgroups | None, groups: Subgroups | None) -> Secti
         if parts is None:
             continue
         n_worse = len(parts.worse)
-        counted = f"{parts.n_parts:,} {what}{'s' if parts.n_parts != 1 else ''}"
         leads.append(
-            f"Of {counted} ({parts.by}), {n_worse or 'none'} {'do' if n_worse > 1 else 'does'} "
-            "worse than chance explains."
+            f"Of {counted(parts.n_parts, what)} ({parts.by}), {n_worse or 'none'} "
+            f"{'do' if n_worse > 1 else 'does'} worse than chance explains."
         )
         if what == "day":
             blocks.append(Plots((_by_day(parts),)))
@@ -158,11 +145,10 @@ def subgroups_section(days: Subgroups | None, groups: Subgroups | None) -> Secti
 
 def _table(parts: Subgroups, what: str) -> PageTable:
     worse = list(parts.worse)
-    others = sorted(
-        (each for each in parts.parts if each not in worse),
-        key=lambda each: (-each.missed, -each.n_rows),
-    )
-    chosen = (worse + others)[:_MOST_LISTED]
+    chosen = sorted(
+        parts.parts,
+        key=lambda each: (each not in worse, not each.n_rare, each.recall.value, -each.missed),
+    )[:_MOST_LISTED]
     name = what.capitalize()
     columns = {
         name: [each.name + (" ▼" if each in worse else "") for each in chosen],
@@ -176,7 +162,7 @@ def _table(parts: Subgroups, what: str) -> PageTable:
     more = parts.n_parts - len(chosen)
     note = f"{more:,} more are not listed. " if more > 0 else ""
     return PageTable.of(
-        f"At the model's threshold by {what} ({parts.by}), the worst first",
+        f"At the model's threshold by {what} ({parts.by}), the lowest recall first",
         columns,
         {name},
         f"{note}▼: fewer of its rare rows are found than chance explains, by exact binomial tests "

@@ -24,7 +24,7 @@ from rareclass.report.page import (
     whole,
 )
 from rareclass.report.ranking_section import TableDisplay, draw_curve
-from rareclass.report.threshold_table import Band, ThresholdTable
+from rareclass.report.threshold_table import ThresholdTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,12 +39,8 @@ _SCALE = 10_000
 class AlertsDisplay(TableDisplay):
     """Precision and recall against the number of alerts, with the exact interval of each.
 
-    Alerts are a day where the table has days, else in 10,000 rows.
-
-    Parameters
-    ----------
-    table, name, value
-        No `value`.
+    Alerts are a day where the table has days, else in 10,000 rows. Made as `TableDisplay`, without
+    a `value`.
     """
 
     @property
@@ -75,10 +71,7 @@ class AlertsDisplay(TableDisplay):
 class CostDisplay(TableDisplay):
     """Cost of errors on all the rows together against the number of alerts, with intervals.
 
-    Parameters
-    ----------
-    table, name, value
-        A table with costs; no `value`.
+    Made as `TableDisplay`, of a table with costs and without a `value`.
     """
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
@@ -86,9 +79,8 @@ class CostDisplay(TableDisplay):
         if cost is None:
             raise ValueError("the table has no costs: give costs={'fp': ..., 'fn': ...}.")
         kept, x = self._places(), self.table.alerts * self.table.per_alert
-        band = Band(cost.value, cost.low, cost.high)
-        draw_curve(ax, x, band, kept, self.name or "cost", style)
-        least = cost.least
+        draw_curve(ax, x, cost, kept, self.name or "cost", style)
+        least = self.table.least_cost
         ax.plot(
             max(x[least], x[kept][0]), cost.value[least], "o", color=VERMILLION, markersize=6,
             label="the least", zorder=5,
@@ -97,7 +89,7 @@ class CostDisplay(TableDisplay):
         log_axis(ax.xaxis, self.table.alert_unit)
         ax.set_xlim(x[kept][0], x[kept][-1])
         ax.set_ylim(0.0, None)
-        ax.set_ylabel(f"cost on these rows ({cost.words})")
+        ax.set_ylabel(f"cost on these rows ({self.table.cost_words})")
         ax.legend()
 
 
@@ -215,7 +207,7 @@ def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
     label = table.alert_unit.capitalize()
     measures.append(ShownMeasure("alerts", label, amount(alerts.value), bounds))
     if table.cost is not None:
-        cost, label = table.cost.at(place), f"Cost on these rows ({table.cost.words})"
+        cost, label = table.cost.at(place), f"Cost on these rows ({table.cost_words})"
         measures.append(ShownMeasure("cost", label, amount(cost.value), amount_bounds(cost)))
     return tuple(measures)
 
@@ -246,7 +238,7 @@ def _columns(table: ThresholdTable) -> dict[str, Any]:
         columns["false_alerts_low"] = _short(rate.low * table.n_rest, 6)
         columns["false_alerts_high"] = _short(rate.high * table.n_rest, 6)
     else:
-        for name, values in zip(("cost", "cost_low", "cost_high"), table.cost[1:], strict=True):
+        for name, values in zip(("cost", "cost_low", "cost_high"), table.cost, strict=True):
             columns[name] = _short(values, 6)
     if table.busiest is not None:
         columns["busiest"] = _short(table.busiest)
@@ -266,7 +258,7 @@ def cost_section(table: ThresholdTable) -> Section:
     """Section on the expected cost against the threshold; the table has costs."""
     cost, own = table.cost, table.own
     assert cost is not None
-    least = cost.least
+    least = table.least_cost
     title = "Cost against the number of alerts"
 
     def at(place: int) -> str:
@@ -281,7 +273,7 @@ def cost_section(table: ThresholdTable) -> Section:
     marks = {least: " (the least)"} | ({} if own is None else {own: " (the model's)"})
     places = sorted({*map(int, table.thinned(_N_LINES)), *marks})
     numbers = PageTable.of(
-        f"Cost of errors: {cost.words}",
+        f"Cost of errors: {table.cost_words}",
         {
             "Score above": [f"{table.thresholds[k]:.4g}{marks.get(k, '')}" for k in places],
             "Alerts": [whole(float(table.alerts[k])) for k in places],
@@ -289,5 +281,5 @@ def cost_section(table: ThresholdTable) -> Section:
         },
     )
     plot = plot_of(CostDisplay(table)._draw, "cost", title, description, numbers)
-    lead = f"With {cost.words}, as given; fp is a false alert, fn a missed rare row."
+    lead = f"With {table.cost_words}, as given; fp is a false alert, fn a missed rare row."
     return Section("cost", "What errors cost", lead, (Plots((plot,)),))

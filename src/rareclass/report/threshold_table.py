@@ -42,24 +42,6 @@ class Band(NamedTuple):
         return Interval(float(self.value[place]), float(self.low[place]), float(self.high[place]))
 
 
-class Cost(NamedTuple):
-    """Cost of errors at every threshold, on all the rows together, with intervals."""
-
-    words: str
-    value: Floats
-    low: Floats
-    high: Floats
-
-    @property
-    def least(self) -> int:
-        """Place of the least cost; among equals the highest threshold."""
-        return int(np.argmin(self.value))
-
-    def at(self, place: int) -> Interval:
-        """Return the cost at one threshold, with its interval."""
-        return Interval(float(self.value[place]), float(self.low[place]), float(self.high[place]))
-
-
 @dataclass(frozen=True)
 class ThresholdTable:
     """Counts and measures of calling ``score > threshold`` rare, from the highest threshold down.
@@ -91,7 +73,10 @@ class ThresholdTable:
         Most alerts on one day, where times were given.
     n_days : float or None
         Days that the rows cover: part days at both ends count by their rows.
-    cost : Cost or None
+    cost : Band or None
+        Of errors and reviews on all the rows together, where costs were given.
+    cost_words : str
+        The costs that were given.
     """
 
     thresholds: Floats
@@ -106,7 +91,14 @@ class ThresholdTable:
     own: int | None = None
     busiest: Floats | None = None
     n_days: float | None = None
-    cost: Cost | None = None
+    cost: Band | None = None
+    cost_words: str = ""
+
+    @property
+    def least_cost(self) -> int:
+        """Place of the least cost; among equals the highest threshold."""
+        assert self.cost is not None
+        return int(np.argmin(self.cost.value))
 
     @property
     def alerts(self) -> Floats:
@@ -198,6 +190,10 @@ class ThresholdTable:
             busiest=_busiest(held, cuts),
             n_days=None if held.time is None else _covered_days(held),
             cost=None if not costs else _costs(held, cuts, costs, len(np.asarray(scores))),
+            cost_words=", ".join(
+                f"{name} {float(given):g}" if isinstance(given, int | float) else f"{name} by row"
+                for name, given in (costs or {}).items()
+            ),
         )
 
     def at_alerts(self, alerts: float) -> int:
@@ -346,7 +342,7 @@ def _busiest(held: HeldOutCuts, cuts: NDArray[np.intp]) -> Floats | None:
 
 def _costs(
     held: HeldOutCuts, cuts: NDArray[np.intp], costs: Mapping[str, ArrayLike | float], n_rows: int
-) -> Cost:
+) -> Band:
     """Cost of the rows on the wrong side of each cut, and of reviewing alerts."""
     columns = {
         name: np.broadcast_to(np.asarray(costs.get(name, 0.0), float), n_rows)[held.rows]
@@ -360,12 +356,7 @@ def _costs(
     ]
     intervals = [_cost_of(held, cuts, *part) for part in parts]
     sums = [sum_interval(at) for at in zip(*intervals, strict=True)]
-    value, low, high = (np.array(each) for each in zip(*sums, strict=True))
-    words = ", ".join(
-        f"{name} {float(given):g}" if isinstance(given, int | float) else f"{name} by row"
-        for name, given in costs.items()
-    )
-    return Cost(words, value, low, high)
+    return Band(*(np.array(each) for each in zip(*sums, strict=True)))
 
 
 def _cost_of(

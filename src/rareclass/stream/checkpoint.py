@@ -110,7 +110,8 @@ def save_checkpoint(folder: Path, rows: int, state: SavedStream) -> Path:
     stay. `TypeError` for a state with objects of other kinds.
     """
     path = folder / f"checkpoint-{rows:015d}.npz"
-    write_archive(path, pack({"format": FORMAT, "rows": rows, "state": state}, KINDS))
+    stored = pack({"format": FORMAT, "rows": rows, "state": state}, KINDS)
+    write_archive(path, stored, like=next(iter(checkpoints_in(folder)), None))
     for old in checkpoints_in(folder)[KEPT:]:
         old.unlink(missing_ok=True)
     return path
