@@ -42,6 +42,10 @@ FINDINGS: dict[F, Entry] = {
         "Several columns have the same name; later ones are read as `name.1`, `name.2`.",
         "Rename the columns.",
     ),
+    F.ENCODING: Entry(
+        "A text is not UTF-8 and was read as cp1252, the encoding of Western European Windows.",
+        "If words look wrong, convert the file with `iconv`.",
+    ),
     F.MOSTLY_NUMBERS: Entry(
         "A column is read as words because some of its cells are not numbers.",
         "Leave those cells empty.",

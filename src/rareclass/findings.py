@@ -28,6 +28,7 @@ class FindingKind(StrEnum):
     LABEL_SPELLINGS = "label in several spellings"
     LABELS_LOOK_ALIKE = "labels that look alike"
     COLUMNS_RENAMED = "columns renamed"
+    ENCODING = "not UTF-8"  # read as cp1252
     MOSTLY_NUMBERS = "mostly numbers"  # a column of text with many numbers
     CODES = "codes"  # a column of numbers that look like codes
     NUMBER_FORMAT = "number format"  # numbers written with separators or signs

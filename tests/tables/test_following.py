@@ -153,6 +153,7 @@ def test_parquet_files_in_a_followed_folder_wait_until_complete(tmp_path):
 
 
 @pytest.mark.usefixtures("impatient")
+@pytest.mark.filterwarnings("ignore:.*read as cp1252")
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "cp1252"])
 def test_text_of_other_encodings_may_grow(tmp_path, encoding):
     """Offsets are those of the bytes in the file: a restart goes on at the very letter."""

@@ -87,6 +87,7 @@ def expected(n_copies=1):
     return [(amount, word.replace('""', '"'), label) for amount, word, label in ROWS] * n_copies
 
 
+@pytest.mark.filterwarnings("ignore:.*read as cp1252")
 @pytest.mark.parametrize("name", FILES)
 def test_text_is_the_same_rows_to_all_readers(tmp_path, name):
     path = tmp_path / name
@@ -127,6 +128,7 @@ def test_parquet_is_the_same_rows_to_all_readers(tmp_path):
     assert rows.source.take(slice(None))[:, 0].tolist() == [row[0] for row in ROWS]
 
 
+@pytest.mark.filterwarnings("ignore:.*read as cp1252")
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_folder_is_the_same_rows_to_all_readers(tmp_path, kind):
     """Parts below it in any dialect; what is hidden, noted or empty is left out."""
@@ -149,6 +151,54 @@ def test_a_folder_is_the_same_rows_to_all_readers(tmp_path, kind):
     if kind != "jsonl":
         read = from_csv if kind == "csv" else from_parquet
         assert len(read(tmp_path, "label", columns=["amount"])) == 5 * len(ROWS)
+
+
+def read_by(path):
+    """How each reader reads a file."""
+    return (
+        lambda: pl.concat(open_table(path).batches()),
+        lambda: read_all(open_source(str(path))),
+        lambda: from_csv(path, "y", columns=["a"]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "word", "seen"),
+    [
+        ("cp1251", "Казань", "Êàçàíü"),
+        ("koi8-r", "Казань", "ëÁÚÁÎØ"),
+        ("cp932", "東京", "\u201cŒ"),
+        ("gb18030", "北京", "±±¾©"),
+        ("cp1252", "Köln", "Köln"),
+    ],
+)
+def test_text_that_is_taken_for_cp1252_is_told(tmp_path, encoding, word, seen):
+    path = tmp_path / "t.csv"
+    path.write_bytes(f"a,y\n1,{word}\n2,{word}\n".encode(encoding))
+    for read in read_by(path):
+        with pytest.warns(TableWarning, match=f"not UTF-8 .*read as cp1252.*{seen[:2]}.*iconv"):
+            read()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"Sales report 2024\na;y\n1;2\n3;4\n5;6\n", "'Sales report 2024'. From 'a;y' on .* 2"),
+        (b"# made by us\n#\n\na,b,y\n1,2,3\n1,2,3\n1,2,3\n", "'a,b,y' on rows have 3 cells"),
+        (b"title\na,y\n" + b"1,2\n" * 300_000, "'title"),
+        (b"\xfd7zXZ\0\0", "compressed with xz"),
+        (b"(\xb5/\xfd\x04\0", r"Zstandard \(zst\)"),
+        (b"PK\x03\x04\x14", "ZIP archive, as Excel"),
+        (b'\x04"M\x18d', "LZ4"),
+        (b"7z\xbc\xaf'", "7-Zip"),
+    ],
+)
+def test_what_is_no_table_is_named(tmp_path, content, says):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    for read in read_by(path):
+        with pytest.raises(InputError, match=says):
+            read()
 
 
 def test_parts_of_a_folder_have_the_same_columns(tmp_path):

@@ -17,6 +17,14 @@ from rareclass.scratch_file import BytesAt, read_file_at
 
 Compression = Literal["gzip", "bz2"] | None
 COMPRESSED_SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".bz2": "bz2"}
+# Others that tables come in, by their first bytes.
+_OTHER_PACKED = {
+    b"\xfd7zX": "compressed with xz",
+    b"(\xb5/\xfd": "compressed with Zstandard (zst)",
+    b'\x04"M\x18': "compressed with LZ4",
+    b"7z\xbc\xaf": "a 7-Zip archive",
+    b"PK\x03\x04": "a ZIP archive, as Excel workbooks are",
+}
 # What reading damaged bytes raises.
 DAMAGE = (EOFError, zlib.error, OSError)
 # Enough for a magic number, or a byte order mark and an opening brace.
@@ -57,12 +65,19 @@ def damaged(path: Path, error: Exception) -> InputError:
 def compression_of(path: Path, magic: bytes) -> Compression:
     """Return how a file is compressed, from its first bytes.
 
-    Raises `InputError` when its name says that it is compressed and its content does not.
+    Raises `InputError` when its name says that it is compressed and its content does not, and for
+    other ways of compression.
     """
     if magic[:2] == b"\x1f\x8b":
         return "gzip"
     if magic[:3] == b"BZh":
         return "bz2"
+    if magic in _OTHER_PACKED:
+        raise InputError(
+            f"{path} is {_OTHER_PACKED[magic]}, which is not read.",
+            "Unpack it, or save it as CSV; gzip and bzip2 are read as they are.",
+            ErrorKind.FILE_FORMAT,
+        )
     named = COMPRESSED_SUFFIXES.get(path.suffix.lower())
     if named and magic:
         raise InputError(
@@ -233,7 +248,7 @@ class PipeBytes:
     def __init__(self, pipe: BinaryIO, growing: bool) -> None:
         self._pipe = _Pipe(cast(io.BufferedReader, pipe))
         self._bytes_read = 0
-        compression = compression_of(Path("-"), self._pipe.head(_START_BYTES))
+        compression = compression_of(Path("Standard input"), self._pipe.head(_START_BYTES))
         self._growing = growing and compression is None
         self._unpacked: Any = None
         if compression is None:

@@ -23,6 +23,7 @@ from rareclass.tables.dialect import (
     dialect_of,
     line_ends,
     row_ends,
+    tell_fallback,
 )
 from rareclass.tables.text_reader import TakenRows, TextReader
 
@@ -101,6 +102,7 @@ class CsvReader(TextReader):
             size *= 4
         if lines.encoding == "utf-8" and found.encoding == "cp1252":
             lines.recode(found.encoding)
+            tell_fallback(self._stream.title, sample[: size // 4])
         lines.take(found.header_lines)
         self._set_dialect(found)
 

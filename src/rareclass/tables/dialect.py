@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.batch import unique_names
 
 SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
@@ -20,7 +21,8 @@ SAMPLE_BYTES = 1 << 18
 ROW_LIMIT = 16 << 20
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-NOT_UTF8 = "not UTF-8 text (convert it: iconv -f latin1 -t utf-8 OLD > NEW)"
+CONVERT = "iconv -f ENCODING -t utf-8 OLD > NEW"
+NOT_UTF8 = f"not UTF-8 text (convert it: {CONVERT})"
 NUL = "holds a NUL byte: was the file written completely?"
 UNCLOSED = "a quote is opened and not closed"
 
@@ -35,6 +37,7 @@ _SURELY_THOUSANDS = re.compile(
 _POINT_NUMBER = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
 # Such as sep=; which Excel writes and reads, perhaps in quotes, and with the empty cells of a row.
 _SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\1*[ ]*(?:\r\n|\n|\r|\Z)", re.IGNORECASE)
+_MOST_TITLES = 10  # lines above the header line
 # Bytes that are not UTF-8, as "surrogateescape" gives them.
 _ESCAPED = re.compile("[\udc80-\udcff]")
 _CUT_OFF = re.compile("[\udc80-\udcff]+$")
@@ -81,6 +84,7 @@ def dialect_of(
             f"{title} holds no text.", "Check how it was made or copied.", ErrorKind.TOO_FEW_ROWS
         )
     separator = separator or _separator_of(text)
+    _refuse_title(title, text, separator)
     header = _header(title, text, separator, is_whole)
     if header is None:
         return None
@@ -135,10 +139,47 @@ def no_text(title: str) -> InputError:
     )
 
 
+def tell_fallback(title: str, sample: bytes) -> None:
+    """Warn of a text that is taken for cp1252 because it is not UTF-8, with a word of it."""
+    found = re.search(r"\w*[^\x00-\x7f]+\w*", sample.decode("cp1252"))
+    word = found[0][:40] if found else ""
+    warn(
+        f"{title} is not UTF-8 and is read as cp1252 (Western European): for example "
+        f"{word!r}. Where that is wrong, convert it: {CONVERT}",
+        TableWarning,
+        Finding(FindingKind.ENCODING, {"path": title, "example": word}),
+    )
+
+
+def _refuse_title(title: str, text: str, separator: str) -> None:
+    """Raise `InputError` where a table begins below the first line, as under a title."""
+    first = _first_lines(text)
+    for each in (separator, *SEPARATORS):
+        rows = [row for row in _records(first, each) if "".join(row).strip()]
+        widths = [len(row) for row in rows]
+        if each == separator and 2 * widths.count(max(widths[:1], default=0)) > len(widths):
+            return
+        for start in range(1, min(_MOST_TITLES, len(rows) - 2) + 1):
+            width, n_alike = widths[start], widths[start:].count(widths[start])
+            is_title = widths[0] == 1 or rows[0][0].startswith("#")
+            if is_title and width not in (1, widths[0]) and n_alike > 0.9 * (len(rows) - start):
+                raise InputError(
+                    f"The first line of {title} does not name the columns: "
+                    f"{each.join(rows[0])[:60]!r}. From {each.join(rows[start])[:60]!r} on rows "
+                    f"have {width} cells, separated by {each!r}.",
+                    "Take out the lines above the one with the column names.",
+                    ErrorKind.COLUMN_NAMES,
+                )
+
+
+def _first_lines(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[:-1][:200] or lines[:1])
+
+
 def _separator_of(text: str) -> str:
     """Return the separator under which most of the first lines have the header's cell count."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    first = "\n".join(lines[:-1][:200] or lines[:1])
+    first = _first_lines(text)
     best, most = ",", (0.0, 1)
     for separator in SEPARATORS:
         widths = [len(row) for row in _records(first, separator)] or [1]
