@@ -45,7 +45,7 @@ from rareclass.metrics import roc_auc
 from rareclass.moments import MIBC
 from rareclass.moments.covariance import make_covariance
 from rareclass.moments.solution import solve_path
-from rareclass.rows import from_parquet, parquet_batches
+from rareclass.rows import from_table, parquet_batches
 
 FIT, KNOWN = "MIBC, with moments", "MIBC, moments known"
 HINGE, SQUARED = "liblinear, hinge", "liblinear, squared hinge"
@@ -59,7 +59,7 @@ TARGET = "target"
 FILE_RARE_SHARE = 1e-4
 PIECE_ROWS = 100_000
 
-READING, BATCHES, FIT_ROWS = "reading alone", "reading and partial_fit", "fit_rows(from_parquet)"
+READING, BATCHES, FIT_ROWS = "reading alone", "reading and partial_fit", "fit_rows(from_table)"
 
 
 def beside(rows: Rows, covariance: str, repeats: int) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def reading(way: str, path: str) -> dict[str, Any]:
             rows += len(batch)
         _ = model.coef_  # the problem is solved when a weight is asked for
     else:
-        with from_parquet(path, target=TARGET) as stored:
+        with from_table(path, target=TARGET) as stored:
             MIBC().fit_rows(stored)
             rows = len(stored)
     seconds = time.perf_counter() - start

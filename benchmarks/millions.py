@@ -136,9 +136,9 @@ def _fitted(method: str, file: Path, threads: int) -> Any:
 def _fitted_to_file(method: str, file: Path, threads: int) -> Any:
     """Learn from rows that stay in their file."""
     from rareclass import RankRC, RareClassifier
-    from rareclass.rows import from_parquet
+    from rareclass.rows import from_table
 
-    with from_parquet(file, target="rare") as rows:
+    with from_table(file, target="rare") as rows:
         settings = {"n_jobs": threads, "random_state": 0, "verbose": False}
         model: Any = RareClassifier(**settings)
         if method == MACHINE:

@@ -39,7 +39,7 @@ NAMES = sorted({pair for page in PAGES for pair in names_of(page)} | set(KEPT))
 
 def test_there_are_some():
     assert len(NAMES) > 25
-    assert ("rareclass.rows", "from_parquet") in NAMES
+    assert ("rareclass.rows", "from_table") in NAMES
 
 
 @pytest.mark.parametrize(("module", "name"), NAMES, ids=".".join)

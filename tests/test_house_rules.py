@@ -58,16 +58,16 @@ MOST_CODE = {
     "review": 1102,
     # 2 from online: the columns of a table are called as in the table
     # 4 from tables: text becomes numbers where rows are decoded
-    "rows": 1854,
+    "rows": 1822,
     "serving": 1466,
     # 15 from cli: errors that all rooms word here; 3 from ensemble: the plan is told in Python; 4
     # from online: the check of a choice; the others from estimators: the guard of a thread;
     # 44 from cli and report: replaced files keep their permissions, tables are written in one place
-    "single files": 1841,
+    "single files": 1842,  # 1 from tables: a kind of finding
     "stream": 2061,
-    "tables": 3992,
+    "tables": 4042,
 }
-MOST_LINES = {"src/rareclass": 75_095, "tests": 53_867, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_027, "tests": 53_864, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

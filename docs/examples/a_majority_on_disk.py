@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rareclass import RankRC
-from rareclass.rows import from_parquet
+from rareclass.rows import from_table
 
 rng = np.random.default_rng(0)
 folder = Path(tempfile.mkdtemp())
@@ -39,7 +39,7 @@ def write(n):
 
 def learn(path):
     """Train on the rows of a file."""
-    with from_parquet(path, target="fraud", scratch=folder) as rows:
+    with from_table(path, target="fraud", scratch=folder) as rows:
         return RankRC(lam=2**-6, tol=1e-3, memory="16MiB").fit_rows(rows)
 
 

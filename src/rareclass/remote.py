@@ -213,7 +213,7 @@ class RemotePath(PurePosixPath):
             return InputError(
                 f"{self} is not an address that can be read: {words}.",
                 "Give s3://, gs://, az://, https:// or the name of a file; a database is read with "
-                "--query, or with rareclass.rows.from_sql.",
+                "--query, or with rareclass.rows.from_table(query=).",
                 ErrorKind.UNSUPPORTED,
             )
         return InputError(

@@ -23,7 +23,7 @@ from rareclass.ensemble.members.trees import ExtraTrees
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, finding_of
 from rareclass.metrics import average_precision
-from rareclass.rows import from_arrays, from_parquet
+from rareclass.rows import from_arrays, from_table
 
 N = 120
 SPLITS = [(np.flatnonzero(np.arange(N) % 3 != k), np.arange(k, N, 3)) for k in range(3)]
@@ -260,7 +260,7 @@ def test_rows_of_files_and_arrays(tmp_path):
     numbers = X[["amount", "age"]].fillna(0.0).assign(label=(Y == "fraud").astype(int))
     numbers.to_parquet(tmp_path / "rows.parquet")
     expected = quick().fit(numbers[["amount", "age"]], numbers["label"])
-    model = quick().fit_rows(from_parquet(tmp_path / "rows.parquet", "label"))
+    model = quick().fit_rows(from_table(tmp_path / "rows.parquet", "label"))
     np.testing.assert_allclose(
         model.score_samples(numbers[["amount", "age"]].to_numpy()),
         expected.score_samples(numbers[["amount", "age"]]),

@@ -23,7 +23,7 @@ from rareclass.estimators.estimator import FitsRows, read_features, same_columns
 from rareclass.findings import Finding, finding_of, warn
 from rareclass.labels.two_classes import StreamLabels, row_weights
 from rareclass.online import CBR
-from rareclass.rows import from_arrays, from_parquet
+from rareclass.rows import from_arrays, from_table
 from registered import ONLINE
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -68,7 +68,7 @@ def test_rows_anywhere_give_the_model_of_rows_in_memory(kind, on_disk, tmp_path)
     if on_disk:
         path = tmp_path / "rows.parquet"
         table.assign(y=y, w=weight).to_parquet(path, row_group_size=25)
-        rows = from_parquet(path, "y", weight="w", scratch=tmp_path)
+        rows = from_table(path, "y", weight="w", scratch=tmp_path)
     with rows:
         other.fit_rows(rows)
         found, wanted = other.score_samples(rows), model.score_samples(X)

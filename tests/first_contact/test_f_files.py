@@ -16,7 +16,7 @@ from faults import refused
 from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import ErrorKind
 from rareclass.remote import path_of
-from rareclass.rows import from_csv, from_parquet
+from rareclass.rows import from_table
 from rareclass.tables.folders import folder_columns
 from rareclass.tables.jsonl import NAMING_ROWS
 from rareclass.tables.sources import open_source
@@ -165,23 +165,22 @@ def test_folders_far_away_are_columns():
     MemoryFileSystem.store.clear()
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", WRITERS)
 def test_rows_on_disk_have_numbers_of_folders(tmp_path, suffix):
     for year in (2023, 2024):
         place = tmp_path / "t" / f"year={year}"
         place.mkdir(parents=True)
         WRITERS[suffix](place / f"a.{suffix}", {"n": [1.0, 2.0], "y": [0, 1]})
-    read = from_csv if suffix == "csv" else from_parquet
-    with read(tmp_path / "t", target="y") as rows:
+    with from_table(tmp_path / "t", target="y") as rows:
         assert rows.feature_names == ("n", "year")
         table = rows.source.take(slice(None))
         assert table.tolist() == [[1, 2023], [2, 2023], [1, 2024], [2, 2024]]
-    with read(tmp_path / "t", target="year", columns=["n"]) as rows:
+    with from_table(tmp_path / "t", target="year", columns=["n"]) as rows:
         assert set(np.unique(rows.y).tolist()) <= {2023, 2024, "2023", "2024"}
     (tmp_path / "t" / "year=2024").rename(tmp_path / "t" / "year=soon")
     with refused(ErrorKind.CELL, column="year"):
-        read(tmp_path / "t", target="y")
-    with read(tmp_path / "t", target="y", columns=["n"]) as rows:
+        from_table(tmp_path / "t", target="y")
+    with from_table(tmp_path / "t", target="y", columns=["n"]) as rows:
         assert rows.shape == (4, 1)
 
 

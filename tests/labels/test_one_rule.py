@@ -19,7 +19,7 @@ from rareclass.labels.levels import read_levels
 from rareclass.labels.spelling import label_value, one_spelling
 from rareclass.labels.two_classes import read_labels
 from rareclass.metrics import roc_auc
-from rareclass.rows import from_csv
+from rareclass.rows import from_table
 from rareclass.tables.table_file import open_table
 
 WORDS = ["1", "1.0", "01", "0", "-1", "10", "9", "Yes", "yes", "no", "b\u200b", "b", "\ufeffB"]
@@ -79,7 +79,7 @@ def test_the_same_labels_have_the_same_rare_classes(tmp_path, labels):
     rare = rare_of_list(labels)
     assert rare_of_list(np.array(labels)) == rare
     assert rare_of_list(table["y"]) == rare
-    assert rare_of_list(from_csv(tmp_path / "t.csv", target="y", scratch=tmp_path).y) == rare
+    assert rare_of_list(from_table(tmp_path / "t.csv", target="y", scratch=tmp_path).y) == rare
     assert rare_of_file(tmp_path / "t.csv") == rare
     assert rare_of_file(tmp_path / "t.parquet") == rare
 

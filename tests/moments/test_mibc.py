@@ -224,7 +224,7 @@ def test_batches_of_a_file_give_the_model_of_its_rows(given, tmp_path):
         model.partial_fit(batch, batch.y, ["bad", "good"], batch.sample_weight)
     assert_same_hyperplane(model, wanted)
     assert list(model.feature_names_in_) == list("abcde")
-    with pytest.raises(TypeError, match="from_parquet"):
+    with pytest.raises(TypeError, match="from_table"):
         MIBC().fit_rows(tmp_path / "t.parquet")
 
 

@@ -31,7 +31,7 @@ from rareclass.ranking.feature_scaling import (
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.ranking_data import KernelSettings, RankingData
 from rareclass.ranking.targets import OrderedLevels, TwoClasses
-from rareclass.rows import ArrayRows, as_source, from_arrays, from_parquet
+from rareclass.rows import ArrayRows, as_source, from_arrays, from_table
 
 SETTINGS = KernelSettings("gaussian", "mean", "rare", "2GiB", None, None)
 KINDS = [Gaussian(1.7), Laplace(2.0), Linear(), Polynomial(3.0), Polynomial(2.0, 1, 0.5)]
@@ -286,7 +286,7 @@ def test_containers_and_rows_on_disk_give_the_same_scales(learned, tmp_path):
     np.testing.assert_array_equal(model.feature_scales_, learned.feature_scales_)
     assert list(model.feature_names_in_) == names
     table.assign(label=Y).to_parquet(tmp_path / "rows.parquet")
-    with from_parquet(tmp_path / "rows.parquet", target="label") as rows:
+    with from_table(tmp_path / "rows.parquet", target="label") as rows:
         on_disk = RankRC(**settings).fit_rows(rows)
         np.testing.assert_allclose(on_disk.score_samples(rows), learned.score_samples(X))
     np.testing.assert_array_equal(on_disk.feature_scales_, learned.feature_scales_)

@@ -19,7 +19,7 @@ import pytest
 
 from rareclass import RankRC, RankRCCV
 from rareclass.errors import InputError
-from rareclass.rows import from_arrays, from_csv, from_parquet
+from rareclass.rows import from_arrays, from_table
 from rareclass.rows.scratch_rows import ScratchRows
 
 pytestmark = pytest.mark.sampled(0)
@@ -79,7 +79,7 @@ def in_many_threads(reads):
 @pytest.mark.parametrize("memory", ["2GiB", "1MiB"])
 def test_a_fit_on_parquet_is_the_fit_in_memory(tmp_path, many_blocks, dtype, memory):
     X, y = data(dtype)
-    rows = from_parquet(parts(tmp_path, X, y), target="y", scratch=tmp_path)
+    rows = from_table(parts(tmp_path, X, y), target="y", scratch=tmp_path)
     assert rows.source.dtype == dtype
     assert rows.shape == (1200, 5)
     np.testing.assert_array_equal(rows.y, y)
@@ -97,7 +97,7 @@ def test_a_fit_on_parquet_is_the_fit_in_memory(tmp_path, many_blocks, dtype, mem
 def test_cross_validation_on_parquet_is_the_one_in_memory(tmp_path, many_blocks):
     X, y = data()
     weight = np.random.default_rng(1).integers(0, 4, len(y))
-    rows = from_parquet(parts(tmp_path, X, y), target="y")
+    rows = from_table(parts(tmp_path, X, y), target="y")
     rows = replace(rows, sample_weight=weight, feature_names=None)
     expected = RankRCCV([1.0, 0.01], cv=3, n_jobs=1).fit(X, y, weight)
     model = RankRCCV([1.0, 0.01], cv=3, n_jobs=2).fit_rows(rows)
@@ -110,9 +110,9 @@ def test_cross_validation_on_parquet_is_the_one_in_memory(tmp_path, many_blocks)
 
 def test_scoring_other_columns_is_refused(tmp_path):
     X, y = data()
-    rows = from_parquet(parts(tmp_path, X, y), target="y")
+    rows = from_table(parts(tmp_path, X, y), target="y")
     model = RankRC().fit_rows(rows)
-    fewer = from_parquet(tmp_path, target="y", columns=["a", "b"])
+    fewer = from_table(tmp_path, target="y", columns=["a", "b"])
     with pytest.raises(ValueError, match="feature names"):
         model.score_samples(fewer)
     with pytest.raises(ValueError, match="X has 2 features"):
@@ -124,9 +124,7 @@ def test_labels_weights_and_columns(tmp_path):
     words = np.where(y == 1, "fraud", "ok")
     whole = table(X, y=pa.array(words).dictionary_encode(), w=y + 1.0)
     pq.write_table(whole, tmp_path / "t.parquet", row_group_size=100)
-    rows = from_parquet(
-        tmp_path / "t.parquet", "y", weight="w", columns=["c", "a"], dtype="float64"
-    )
+    rows = from_table(tmp_path / "t.parquet", "y", weight="w", columns=["c", "a"], dtype="float64")
     assert rows.y.tolist() == words.tolist()
     assert rows.sample_weight is not None
     assert rows.sample_weight.tolist() == (y + 1.0).tolist()
@@ -140,10 +138,10 @@ def test_labels_weights_and_columns(tmp_path):
 
 def test_rows_without_labels_are_scored_and_not_fitted(tmp_path):
     X, y = data()
-    model = RankRC().fit_rows(from_parquet(parts(tmp_path, X, y), target="y"))
+    model = RankRC().fit_rows(from_table(parts(tmp_path, X, y), target="y"))
     pl.DataFrame(X, schema=NAMES).write_parquet(tmp_path / "new.pq")
     pl.DataFrame(X, schema=NAMES).write_csv(tmp_path / "new.csv")
-    for new in (from_parquet(tmp_path / "new.pq"), from_csv(tmp_path / "new.csv")):
+    for new in (from_table(tmp_path / "new.pq"), from_table(tmp_path / "new.csv")):
         assert new.y is None
         np.testing.assert_allclose(model.score_samples(new), model.score_samples(from_arrays_of(X)))
         for estimator in (RankRC(), RankRCCV()):
@@ -153,14 +151,14 @@ def test_rows_without_labels_are_scored_and_not_fitted(tmp_path):
 @pytest.mark.parametrize("given", ["x.parquet", Path("x.parquet"), np.eye(3), None])
 def test_what_is_no_labelled_rows_is_refused(given):
     for estimator in (RankRC(), RankRCCV()):
-        with pytest.raises(TypeError, match=r"from_parquet\(path, target=.*fit\(X, y\)") as caught:
+        with pytest.raises(TypeError, match=r"from_table\(path, target=.*fit\(X, y\)") as caught:
             estimator.fit_rows(given)
         assert ("x.parquet" in str(caught.value)) == isinstance(given, str | Path)
 
 
 def test_rows_are_closed_by_with(tmp_path):
     X, y = data()
-    with from_parquet(parts(tmp_path, X, y), target="y") as rows:
+    with from_table(parts(tmp_path, X, y), target="y") as rows:
         others = replace(rows, y=1 - rows.y)
         model = RankRC().fit_rows(rows)
     assert rows.y.tolist() == y.tolist()
@@ -178,7 +176,7 @@ def test_closing_gives_the_disk_back(tmp_path, monkeypatch):
     monkeypatch.setattr(
         ScratchRows, "__init__", lambda self, *to: (made.append(self), start(self, *to))[1]
     )
-    rows = from_parquet(parts(tmp_path, X, y), target="y")
+    rows = from_table(parts(tmp_path, X, y), target="y")
     file = made[0]._scratch.file
     assert os.fstat(file.fileno()).st_size == X.nbytes
     rows.close()
@@ -187,7 +185,7 @@ def test_closing_gives_the_disk_back(tmp_path, monkeypatch):
     # Reading that fails closes it too, whoever keeps the traceback.
     nothing = pa.nulls(len(y), pa.int64())
     pq.write_table(table(X, y=nothing), tmp_path / "day-2" / "part-2.parquet")
-    refused(lambda: from_parquet(tmp_path, "y", columns=["a"]))
+    refused(lambda: from_table(tmp_path, "y", columns=["a"]))
     assert made[1]._scratch.file.closed
 
 
@@ -198,12 +196,12 @@ def from_arrays_of(X):
 def test_narrow_columns_are_kept_narrow(tmp_path):
     cells = {"a": np.array([1, 2], np.int16), "b": np.array([True, False]), "y": ["u", "v"]}
     pq.write_table(pa.table(cells), tmp_path / "t.parquet")
-    rows = from_parquet(tmp_path / "t.parquet", "y")
+    rows = from_table(tmp_path / "t.parquet", "y")
     assert rows.source.dtype == np.float32
     assert rows.source.take(slice(None)).tolist() == [[1, 1], [2, 0]]
     cells["c"] = pa.array([2**40 + 1, 0])
     pq.write_table(pa.table(cells), tmp_path / "t.parquet")
-    assert from_parquet(tmp_path / "t.parquet", "y").source.take(slice(0, 1)).tolist() == [
+    assert from_table(tmp_path / "t.parquet", "y").source.take(slice(0, 1)).tolist() == [
         [1, 1, 2**40 + 1]
     ]
 
@@ -215,7 +213,7 @@ def test_a_fit_on_csv_is_the_fit_in_memory(tmp_path, many_blocks, suffix):
         text = pl.DataFrame(X[rows], schema=NAMES).with_columns(y=pl.Series(y[rows])).write_csv()
         packed = gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode()
         (tmp_path / f"part-{k}{suffix}").write_bytes(packed)
-    rows = from_csv(tmp_path, target="y")
+    rows = from_table(tmp_path, target="y")
     np.testing.assert_array_equal(rows.y, y)
     np.testing.assert_array_equal(rows.source.take(slice(None)), X)
     same(RankRC(n_jobs=2).fit_rows(rows), RankRC(n_jobs=1).fit(X, y))
@@ -240,7 +238,7 @@ def test_a_fit_on_csv_is_the_fit_in_memory(tmp_path, many_blocks, suffix):
 )
 def test_labels_of_csv_are_numbers_only_where_written_so(tmp_path, texts, labels):
     (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"1,{text}\n" for text in texts))
-    read = from_csv(tmp_path / "t.csv", "y").y.tolist()
+    read = from_table(tmp_path / "t.csv", "y").y.tolist()
     assert read == labels
     assert list(map(type, read)) == list(map(type, labels))
 
@@ -289,20 +287,20 @@ def test_bad_cells_are_named(tmp_path):
         cells[777] = value
         bad = table(X).set_column(2, "c", pa.array(cells)).append_column("y", pa.array(y))
         pq.write_table(bad, path, row_group_size=100)
-        refused(lambda: from_parquet(path, "y"), str(path), "'c'", "row 778", "columns=")
+        refused(lambda: from_table(path, "y"), str(path), "'c'", "row 778", "columns=")
     pq.write_table(table(X, y=pa.array([None, *y[1:]])), path)
-    refused(lambda: from_parquet(path, "y"), "'y' is empty at row 1 ")
+    refused(lambda: from_table(path, "y"), "'y' is empty at row 1 ")
     pq.write_table(table(X, y=y, w=np.where(np.arange(1200) == 5, -1.0, 1.0)), path)
-    refused(lambda: from_parquet(path, "y", weight="w"), "weight 'w' is -1.0 at row 6")
+    refused(lambda: from_table(path, "y", weight="w"), "weight 'w' is -1.0 at row 6")
     pq.write_table(table(X * 1e300, y=y), path)
-    refused(lambda: from_parquet(path, "y", dtype="float32"), "too large for float32")
+    refused(lambda: from_table(path, "y", dtype="float32"), "too large for float32")
     pq.write_table(table(X, y=y, city=["x"] * 1200), path)
-    refused(lambda: from_parquet(path, "y"), "'city' holds string, not numbers", "columns=")
-    refused(lambda: from_parquet(path, "z"), "no column 'z'")
+    refused(lambda: from_table(path, "y"), "'city' holds string, not numbers", "columns=")
+    refused(lambda: from_table(path, "z"), "no column 'z'")
     pq.write_table(table(X[:0], y=y[:0]), path)
-    refused(lambda: from_parquet(path, "y"), "no rows")
+    refused(lambda: from_table(path, "y"), "no rows")
     pq.write_table(table(np.repeat(X, 10, axis=0), y=np.arange(12000)), path)
-    refused(lambda: from_parquet(path, "y"), "more than 10,000 different values")
+    refused(lambda: from_table(path, "y"), "more than 10,000 different values")
 
 
 def test_bad_cells_of_csv_are_named(tmp_path):
@@ -310,21 +308,17 @@ def test_bad_cells_of_csv_are_named(tmp_path):
     good = "1.5,2,ok\n" * 300_000
     for cell, said in (("zwei", "holds 'zwei'"), ("", "is empty"), ("inf", "holds inf")):
         path.write_text("a,b,y\n" + good + f"1,{cell},no\n" + "1,1,no\n")
-        refused(lambda: from_csv(path, "y"), str(path), "'b'", said, "row 300,001")
+        refused(lambda: from_table(path, "y"), str(path), "'b'", said, "row 300,001")
     path.write_text("a,b,y\n1,2,\n")
-    refused(lambda: from_csv(path, "y"), "'y' is empty at row 1")
+    refused(lambda: from_table(path, "y"), "'y' is empty at row 1")
     path.write_text("a,b,y\n1,2,x\n1,2\n")
-    refused(
-        lambda: from_csv(path, "y"),
-        str(path),
-        "line 3 (row 2): 2 cells where the header has 3: 1,2",
-    )
+    refused(lambda: from_table(path, "y"), "line 3 (row 2): 2 cells where the header has 3: 1,2")
     path.write_bytes("a,b,y\n1,2,é\n1,2,".encode() + b"\xff\n")
-    refused(lambda: from_csv(path, "y"), "line 3 (row 2): not UTF-8 text")
-    refused(lambda: from_csv(tmp_path / "none.csv", "y"), "no file")
+    refused(lambda: from_table(path, "y"), "line 3 (row 2): not UTF-8 text")
+    refused(lambda: from_table(tmp_path / "none.csv", "y"), "no file")
     packed = gzip.compress(("a,b,y\n" + "".join(f"{k},{k},x\n" for k in range(9**5))).encode())
     (tmp_path / "t.csv.gz").write_bytes(packed[: len(packed) // 2])
-    refused(lambda: from_csv(tmp_path / "t.csv.gz", "y"), "t.csv.gz")
+    refused(lambda: from_table(tmp_path / "t.csv.gz", "y"), "t.csv.gz")
 
 
 def test_parts_that_differ_are_named(tmp_path):
@@ -332,17 +326,17 @@ def test_parts_that_differ_are_named(tmp_path):
     parts(tmp_path, X, y)
     odd = tmp_path / "day-2" / "part-2.parquet"
     pq.write_table(table(X, y=y).drop_columns("d"), odd)
-    refused(lambda: from_parquet(tmp_path, "y"), str(odd), "lacks the column 'd'")
-    assert from_parquet(tmp_path, "y", columns=["a", "b"]).shape == (1900, 2)
+    refused(lambda: from_table(tmp_path, "y"), str(odd), "lacks the column 'd'")
+    assert from_table(tmp_path, "y", columns=["a", "b"]).shape == (1900, 2)
     pq.write_table(table(X, y=np.where(y, "x", "y")), odd)
-    refused(lambda: from_parquet(tmp_path, "y"), str(odd), "target 'y' holds string")
+    refused(lambda: from_table(tmp_path, "y"), str(odd), "target 'y' holds string")
     pq.write_table(table(X, y=y.astype(np.int8)), odd)
-    assert from_parquet(tmp_path, "y").y.dtype == np.int64
+    assert from_table(tmp_path, "y").y.dtype == np.int64
     (tmp_path / "_notes.parquet").write_text("kept by another program")
-    assert len(from_parquet(tmp_path, "y")) == 1900
+    assert len(from_table(tmp_path, "y")) == 1900
     (tmp_path / "empty").mkdir()
-    refused(lambda: from_parquet(tmp_path / "empty", "y"), "There is no Parquet file in the folder")
-    refused(lambda: from_parquet(tmp_path / "none.parquet", "y"), "There is no file")
+    refused(lambda: from_table(tmp_path / "empty", "y"), "There is no table in the folder")
+    refused(lambda: from_table(tmp_path / "none.parquet", "y"), "There is no file")
 
 
 def test_a_part_cut_short_is_named(tmp_path):
@@ -350,31 +344,36 @@ def test_a_part_cut_short_is_named(tmp_path):
     parts(tmp_path, X, y)
     part = tmp_path / "day-1" / "part-1.parquet"
     part.write_bytes(part.read_bytes()[:-300])
-    refused(lambda: from_parquet(tmp_path, "y"), str(part), "cut short")
+    refused(lambda: from_table(tmp_path, "y"), str(part), "cut short")
 
 
 @pytest.mark.parametrize(
-    ("read", "name", "opener"),
-    [(from_parquet, "t.parquet", (pa, "OSFile")), (from_csv, "t.csv", (Path, "open"))],
+    ("name", "opener"), [("t.parquet", (pa, "OSFile")), ("t.csv", (Path, "open"))]
 )
-def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch, read, name, opener):
+def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch, name, opener):
+    (tmp_path / name).write_text("PAR1")
+
     def closed(path, *options, **more):
         raise PermissionError(13, "Permission denied", str(path))
 
     # Not by chmod: it does not stop the superuser, as whom tests may run.
     monkeypatch.setattr(*opener, closed)
-    refused(lambda: read(tmp_path / name, "y"), f"may not read {tmp_path / name}", "its owner")
+    refused(
+        lambda: from_table(tmp_path / name, "y"), f"may not read {tmp_path / name}", "its owner"
+    )
 
 
 def test_a_csv_that_goes_while_reading_is_named(tmp_path, monkeypatch):
-    from rareclass.rows import readers as csv
+    from rareclass.rows import readers
 
     (tmp_path / "t.csv").write_text("a,y\n1,2\n")
-    batches = csv._csv_batches
+    batches = readers._numbers_of_text
     monkeypatch.setattr(
-        csv, "_csv_batches", lambda part, *more: (part.file.path.unlink(), batches(part, *more))[1]
+        readers,
+        "_numbers_of_text",
+        lambda part, *how: (part.file.path.unlink(), batches(part, *how))[1],
     )
-    refused(lambda: from_csv(tmp_path / "t.csv", "y"), "t.csv is gone", "Put it back")
+    refused(lambda: from_table(tmp_path, "y"), "t.csv is gone", "Put it back")
 
 
 @pytest.mark.parametrize("compression", ["snappy", "none"])
@@ -389,7 +388,7 @@ def test_flipped_bytes_are_named_by_row_group(tmp_path, compression):
     for k in range(place - 60, place - 20):
         content[k] ^= 0xFF
     part.write_bytes(content)
-    refused(lambda: from_parquet(tmp_path, "y"), str(part), "row group 3 of 4")
+    refused(lambda: from_table(tmp_path, "y"), str(part), "row group 3 of 4")
 
 
 def test_a_killed_fit_leaves_nothing(tmp_path):
@@ -401,7 +400,7 @@ def test_a_killed_fit_leaves_nothing(tmp_path):
         "import sys, time, traceback\n"
         "from rareclass import RankRC\n"
         "from rareclass.kernels import expansion\n"
-        "from rareclass.rows import from_parquet\n"
+        "from rareclass.rows import from_table\n"
         "from rareclass.rows.scratch_rows import ScratchRows\n"
         "expansion._MOST_BLOCK_ROWS = 32\n"
         "take, taken = ScratchRows.take, []\n"
@@ -412,7 +411,7 @@ def test_a_killed_fit_leaves_nothing(tmp_path):
         "        time.sleep(60)\n"
         "    return take(self, rows)\n"
         "ScratchRows.take = stop_midway\n"
-        "RankRC(n_jobs=1).fit_rows(from_parquet(sys.argv[1], 'y', scratch=sys.argv[2]))\n"
+        "RankRC(n_jobs=1).fit_rows(from_table(sys.argv[1], 'y', scratch=sys.argv[2]))\n"
     )
     command = [sys.executable, "-c", code, tmp_path / "t.parquet", scratch]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:

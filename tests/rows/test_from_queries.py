@@ -18,7 +18,7 @@ from draws import draws
 from faults import refused
 from rareclass import RankRC
 from rareclass.errors import ErrorKind, InputError
-from rareclass.rows import from_lazy, from_sql, readers
+from rareclass.rows import from_table, readers
 
 pytestmark = pytest.mark.sampled(0)
 
@@ -69,11 +69,11 @@ def uri(request, tmp_path_factory):
 def read(request, tmp_path_factory):
     if request.param in DATABASES:
         where = database(request.param, request, tmp_path_factory)
-        yield partial(from_sql, where, "SELECT * FROM cases")
+        yield partial(from_table, where, query="SELECT * FROM cases")
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(readers, "_BATCH_ROWS", 64)
-        yield lambda *to, **how: from_lazy(LAZY[request.param](), *to, **how)
+        yield lambda *to, **how: from_table(LAZY[request.param](), *to, **how)
 
 
 def test_rows_are_those_in_memory(read):
@@ -116,32 +116,32 @@ def test_columns_that_cannot_be_taken_are_named(read, how, said):
 )
 def test_cells_of_a_query_that_cannot_be_taken_are_named(uri, sql, said):
     with pytest.raises(InputError, match=said) as caught:
-        from_sql(uri, sql)
+        from_table(uri, query=sql)
     assert PASSWORD not in str(caught.value)
 
 
 def test_cells_and_rows_that_are_not_there():
     with pytest.raises(InputError, match="'a' is empty at row 3"):
-        from_lazy(pl.LazyFrame({"a": [1.0, 2.0, None]}))
+        from_table(pl.LazyFrame({"a": [1.0, 2.0, None]}))
     with pytest.raises(InputError, match="the LazyFrame has no rows"):
-        from_lazy(TABLE.lazy().filter(pl.col("a") > 1e9), "y")
+        from_table(TABLE.lazy().filter(pl.col("a") > 1e9), "y")
     with pytest.raises(pl.exceptions.ColumnNotFoundError):
-        from_lazy(TABLE.lazy().select(pl.col("nowhere")))
+        from_table(TABLE.lazy().select(pl.col("nowhere")))
 
 
-@pytest.mark.parametrize("given", [TABLE, [[1.0]], "rows.csv"])
+@pytest.mark.parametrize("given", [TABLE, [[1.0]]])
 def test_what_is_no_lazy_table(given):
     with pytest.raises(InputError, match="not a table that can be read in parts"):
-        from_lazy(given)
+        from_table(given)
 
 
 def test_what_is_no_connection():
     with refused(ErrorKind.SETTING, says="postgresql://"):
-        from_sql(object(), "SELECT 1")
+        from_table(object(), query="SELECT 1")
 
 
 def test_a_model_learns_from_a_query(uri):
-    with from_sql(uri, "SELECT a, b, c, y = 'rare' AS y FROM cases", "y") as rows:
+    with from_table(uri, "y", query="SELECT a, b, c, y = 'rare' AS y FROM cases") as rows:
         scores = RankRC(lam=1.0).fit_rows(rows).score_samples(rows)
     X = TABLE.select("a", "b", "c").to_numpy().astype(np.float64)
     alike = RankRC(lam=1.0).fit(X, TABLE["y"].to_numpy() == "rare")
@@ -150,7 +150,7 @@ def test_a_model_learns_from_a_query(uri):
 
 def test_a_model_learns_from_steps_not_yet_taken():
     steps = TABLE.lazy().with_columns(d=pl.col("a") * pl.col("c")).filter(pl.col("b") > 0)
-    with from_lazy(steps, "y", columns=["a", "c", "d"]) as rows:
+    with from_table(steps, "y", columns=["a", "c", "d"]) as rows:
         scores = RankRC(lam=1.0).fit_rows(rows).score_samples(rows)
     table = steps.collect()
     X = table.select("a", "c", "d")
@@ -168,11 +168,11 @@ def test_an_open_connection_stays_open(postgresql, tmp_path):
     with postgresql.connect() as one, dbapi.connect(file) as other, shop:
         for connection in (one, other, shop):
             for _ in range(2):
-                rows = from_sql(connection, "SELECT * FROM cases", "y")
+                rows = from_table(connection, "y", query="SELECT * FROM cases")
                 assert rows.shape == (500, 4)
                 rows.close()
             with pytest.raises(InputError, match=r"The database refuses the query:.*nowhere"):
-                from_sql(connection, "SELECT * FROM nowhere")
+                from_table(connection, query="SELECT * FROM nowhere")
             if connection is one:
                 connection.rollback()
 
@@ -188,7 +188,7 @@ def test_any_name_of_a_column_is_itself(names):
     quoted = ['"' + name.replace('"', '""') + '"' for name in names]
     columns = ", ".join(f"{k} AS {name}" for k, name in enumerate(quoted))
     with duckdb.connect() as shop:
-        rows = from_sql(shop, f"SELECT {columns}", names[0])
+        rows = from_table(shop, names[0], query=f"SELECT {columns}")
     assert rows.feature_names == tuple(names[1:])
     assert rows.source.take(slice(None)).tolist() == [list(range(1, len(names)))]
     assert rows.y.tolist() == [0]
@@ -200,11 +200,11 @@ def test_memory_does_not_grow_with_the_rows():
     code = """
 import resource, sys
 import polars as pl
-from rareclass.rows import from_lazy
+from rareclass.rows import from_table
 n = int(sys.argv[1])
 frame = pl.LazyFrame({"k": [0]}).select(pl.int_range(0, n).alias("k"))
 frame = frame.with_columns(*((pl.col("k") * i).cast(pl.Float64).alias(f"x{i}") for i in range(8)))
-rows = from_lazy(frame)
+rows = from_table(frame)
 assert rows.shape == (n, 9)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
 """

@@ -1,4 +1,4 @@
-"""Parquet in one pass: the rows of `from_parquet`, in bounded memory, from a thread that ends."""
+"""Parquet in one pass: the rows of `from_table`, in bounded memory, from a thread that ends."""
 
 import contextlib
 import gc
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from command_line import in_new_process
-from rareclass.rows import as_source, from_parquet, parquet_batches
+from rareclass.rows import as_source, from_table, parquet_batches
 from rareclass.rows.memory import read_ahead
 from rows.test_files_disk import NAMES, data, parts, refused, table
 
@@ -30,10 +30,10 @@ def no_thread_is_left():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("batch_rows", [None, 1, 64, 10_000])
-def test_the_rows_are_those_of_from_parquet(tmp_path, dtype, batch_rows):
+def test_the_rows_are_those_of_from_table(tmp_path, dtype, batch_rows):
     X, y = data(dtype)
     parts(tmp_path, X, y)
-    whole = from_parquet(tmp_path, "y")
+    whole = from_table(tmp_path, "y")
     batches = list(parquet_batches(tmp_path, "y", batch_rows=batch_rows))
     # Row groups have 150 rows, the parts 500, 200 and 500.
     assert max(map(len, batches)) == min(batch_rows or 150, 150)
@@ -258,7 +258,7 @@ def test_an_interpreter_ends_with_rows_half_read(tmp_path):
 
 COUNTING = {
     "batches": "sum(map(len, parquet_batches(sys.argv[1], 'y')))",
-    "all rows": "len(from_parquet(sys.argv[1], 'y'))",
+    "all rows": "len(from_table(sys.argv[1], 'y'))",
     "a table": "sum(batch.height for batch in open_table(Path(sys.argv[1])).batches())",
 }
 
@@ -274,7 +274,7 @@ def test_row_groups_of_any_size_take_little_memory(tmp_path, how):
     code = (
         "import pyarrow as pa, sys, tracemalloc\n"
         "from pathlib import Path\n"
-        "from rareclass.rows import from_parquet, parquet_batches\n"
+        "from rareclass.rows import from_table, parquet_batches\n"
         "from rareclass.tables.table_file import open_table\n"
         "next(parquet_batches(sys.argv[1], 'y'))\n"  # what the first call imports
         "tracemalloc.start()\n"

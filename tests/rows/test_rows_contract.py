@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws
-from rareclass.rows import ArrayRows, from_arrays, from_parquet, rows_of
+from rareclass.rows import ArrayRows, from_arrays, from_table, rows_of
 from rareclass.rows.protocol import Budget, RowValues, SentOnce, Token
 from rows_in_process import InProcess, held
 
@@ -66,7 +66,7 @@ def on_disk(X, edges, y):
     with tempfile.TemporaryDirectory() as folder:
         table = pa.table({f"c{k}": column for k, column in enumerate(X.T)} | {"y": y})
         pq.write_table(table, f"{folder}/a.parquet", row_group_size=13)
-        return from_parquet(f"{folder}/a.parquet", "y")
+        return from_table(f"{folder}/a.parquet", "y")
 
 
 def in_parts(X, edges, y):

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from rareclass import MIBC, MIBCCV, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
-from rareclass.rows import from_arrays, from_parquet
+from rareclass.rows import from_arrays, from_table
 from rows_in_process import InProcess, held
 
 # Enough rows for solvers to begin with a part of them.
@@ -47,7 +47,7 @@ def on_disk(y, weight, folder):
     columns = {f"c{k}": column for k, column in enumerate(X.T)} | {"y": y, "w": weight}
     pq.write_table(pa.table(columns), folder / "rows.parquet", row_group_size=3333)
     features = [f"c{k}" for k in range(X.shape[1])]
-    rows = from_parquet(folder / "rows.parquet", "y", weight="w", columns=features)
+    rows = from_table(folder / "rows.parquet", "y", weight="w", columns=features)
     return replace(rows, feature_names=None)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from faults import refused
 from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import ErrorKind
-from rareclass.rows import from_csv
+from rareclass.rows import from_table
 from rareclass.tables.cells import LARGEST_NUMBER, word_of, written_numbers
 from rareclass.tables.dates import read_written
 from rareclass.tables.reading import read_dates, read_numbers, read_strings, text_of_values
@@ -210,7 +210,7 @@ def test_a_decimal_comma_that_is_no_number_is_named_by_its_row(tmp_path, row):
     cells = [f"1,{k if k != row else 'x'};2,5;{k % 2}" for k in range(1, 6)]
     path.write_text("\n".join(["a;b;y", *cells]))
     with refused(ErrorKind.CELL, says=f"'1,x' at row {row} "):
-        from_csv(path, "y")
+        from_table(path, "y")
 
 
 VALUES = st.one_of(

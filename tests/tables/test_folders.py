@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.rows import from_csv, from_parquet
+from rareclass.rows import from_table
 from rareclass.tables.folders import FolderPart, find_parts, has_content, numbers_of_folders
 from rareclass.tables.table_file import open_table
 
@@ -23,11 +23,12 @@ def test_parts_below_a_folder_are_found_in_order(tmp_path):
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    found = [str(part.relative_to(tmp_path)) for part in find_parts(tmp_path, "parquet")]
+    found = [str(part.relative_to(tmp_path)) for part in find_parts(tmp_path)]
     assert found == ["1.parquet", "a/9.PARQUET", "b/2.parquet"]
-    assert find_parts(tmp_path / "c.csv", "parquet") == [tmp_path / "c.csv"]
-    with pytest.raises(InputError, match="There is no JSON lines file in the folder"):
-        find_parts(tmp_path, "jsonl")
+    assert find_parts(tmp_path / "c.csv") == [tmp_path / "c.csv"]
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match="There is no table in the folder"):
+        find_parts(tmp_path / "none")
     (tmp_path / "c.csv").write_text("a,b\n")
     with pytest.raises(InputError, match=r"c\.csv is CSV, .*1\.parquet is Parquet"):
         find_parts(tmp_path)
@@ -65,7 +66,7 @@ def test_a_closed_folder_is_named_and_one_that_goes_meanwhile_is_passed_over(
 
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(InputError, match=said) if said else nullcontext():
-        assert find_parts(tmp_path, "parquet") == [tmp_path / "1.parquet"]
+        assert find_parts(tmp_path) == [tmp_path / "1.parquet"]
 
 
 def test_what_a_stream_keeps_below_a_folder_is_no_part_of_the_table(tmp_path):
@@ -93,7 +94,7 @@ def test_a_folder_may_hold_more_files_than_may_be_open(tmp_path, suffix):
         assert file.estimate_rows() >= 80
         assert sum(batch.height for batch in file.batches()) == 160
         if suffix != "jsonl":
-            rows = (from_csv if suffix == "csv" else from_parquet)(tmp_path, target="y")
+            rows = from_table(tmp_path, target="y")
             assert rows.shape == (160, 1)
             rows.close()
     finally:
@@ -116,7 +117,7 @@ def test_labels_in_the_names_of_folders_are_those_written(tmp_path, suffix, name
         place = tmp_path / f"y={name}" / f"size=1.{k}" / f"1.{suffix}"
         place.parent.mkdir(parents=True)
         (table.write_csv if suffix == "csv" else table.write_parquet)(place)
-    with (from_csv if suffix == "csv" else from_parquet)(tmp_path, target="y") as rows:
+    with from_table(tmp_path, target="y") as rows:
         assert rows.y.tolist() == [labels[0], labels[0], labels[1], labels[1]]
         assert isinstance(rows.y.tolist()[0], type(labels[0]))
         assert list(rows.feature_names) == ["x", "size"]

@@ -13,7 +13,7 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.findings import TableWarning
-from rareclass.rows import from_csv, from_parquet
+from rareclass.rows import from_table
 from rareclass.tables.dialect import encoding_of, row_ends, row_ends_by_cells
 from rareclass.tables.reading import read_strings
 from rareclass.tables.sources import open_source
@@ -38,6 +38,11 @@ def text(separator=",", decimal=".", end="\n"):
     return end.join(lines) + end
 
 
+def json_text():
+    lines = [dict(zip(NAMES, row, strict=True)) for row in expected()]
+    return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+
+
 FILES = {
     "utf8.csv": lambda: text().encode(),
     "mark.csv": lambda: text().encode("utf-8-sig"),
@@ -56,6 +61,15 @@ FILES = {
     "old_mac.csv": lambda: text(end="\r").encode(),
     "no_last_end.csv": lambda: text().encode()[:-1],
     "blank_lines.csv": lambda: b"\n\n" + text().replace('"plain",ok\n', '"plain",ok\n\n').encode(),
+}
+
+JSON = {
+    "t.jsonl": lambda: json_text().encode(),
+    "t.ndjson.gz": lambda: gzip.compress(json_text().encode()),
+    "wide.json": lambda: json_text().encode("utf-16"),
+    "no_suffix": lambda: json_text().encode(),
+    "mark.txt": lambda: json_text().encode("utf-8-sig"),
+    "wide": lambda: json_text().encode("utf-16"),
 }
 
 
@@ -88,32 +102,16 @@ def expected(n_copies=1):
 
 
 @pytest.mark.filterwarnings("ignore:.*read as cp1252")
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, *JSON])
 def test_text_is_the_same_rows_to_all_readers(tmp_path, name):
     path = tmp_path / name
-    path.write_bytes(FILES[name]())
+    path.write_bytes((FILES | JSON)[name]())
+    assert open_table(path).format_name == ("JSON lines" if name in JSON else "CSV")
     assert as_fit_reads(path) == expected()
     assert as_a_stream_reads(path) == expected()
-    rows = from_csv(path, "label", columns=["amount"])
+    rows = from_table(path, "label", columns=["amount"])
     assert rows.source.take(slice(None))[:, 0].tolist() == [row[0] for row in ROWS]
     assert rows.y.tolist() == [row[2] for row in ROWS]
-
-
-def test_json_lines_are_the_same_rows_to_all_readers(tmp_path):
-    lines = [dict(zip(NAMES, row, strict=True)) for row in expected()]
-    content = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
-    for name, packed in (
-        ("t.jsonl", content.encode()),
-        ("t.ndjson.gz", gzip.compress(content.encode())),
-        ("wide.json", content.encode("utf-16")),
-        ("no_suffix", content.encode()),
-        ("mark.txt", content.encode("utf-8-sig")),
-        ("wide", content.encode("utf-16")),
-    ):
-        (tmp_path / name).write_bytes(packed)
-        assert open_table(tmp_path / name).format_name == "JSON lines"
-        assert as_fit_reads(tmp_path / name) == expected()
-        assert as_a_stream_reads(tmp_path / name) == expected()
 
 
 def table():
@@ -124,7 +122,7 @@ def test_parquet_is_the_same_rows_to_all_readers(tmp_path):
     pq.write_table(table(), tmp_path / "t.parquet", row_group_size=2)
     assert as_fit_reads(tmp_path / "t.parquet") == expected()
     assert as_a_stream_reads(tmp_path / "t.parquet") == expected()
-    rows = from_parquet(tmp_path / "t.parquet", "label", columns=["amount"])
+    rows = from_table(tmp_path / "t.parquet", "label", columns=["amount"])
     assert rows.source.take(slice(None))[:, 0].tolist() == [row[0] for row in ROWS]
 
 
@@ -149,56 +147,20 @@ def test_a_folder_is_the_same_rows_to_all_readers(tmp_path, kind):
     assert as_fit_reads(tmp_path) == expected(5)
     assert as_a_stream_reads(tmp_path) == expected(5)
     if kind != "jsonl":
-        read = from_csv if kind == "csv" else from_parquet
-        assert len(read(tmp_path, "label", columns=["amount"])) == 5 * len(ROWS)
+        assert len(from_table(tmp_path, "label", columns=["amount"])) == 5 * len(ROWS)
 
 
-def read_by(path):
-    """How each reader reads a file."""
-    return (
-        lambda: pl.concat(open_table(path).batches()),
-        lambda: read_all(open_source(str(path))),
-        lambda: from_csv(path, "y", columns=["a"]),
-    )
+WORDS = {"cp1251": "Казань", "koi8-r": "Казань", "cp932": "東京", "gb18030": "北京", "cp1252": "é"}
 
 
-@pytest.mark.parametrize(
-    ("encoding", "word", "seen"),
-    [
-        ("cp1251", "Казань", "Êàçàíü"),
-        ("koi8-r", "Казань", "ëÁÚÁÎØ"),
-        ("cp932", "東京", "\u201cŒ"),
-        ("gb18030", "北京", "±±¾©"),
-        ("cp1252", "Köln", "Köln"),
-    ],
-)
-def test_text_that_is_taken_for_cp1252_is_told(tmp_path, encoding, word, seen):
-    path = tmp_path / "t.csv"
-    path.write_bytes(f"a,y\n1,{word}\n2,{word}\n".encode(encoding))
-    for read in read_by(path):
-        with pytest.warns(TableWarning, match=f"not UTF-8 .*read as cp1252.*{seen[:2]}.*iconv"):
-            read()
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"Sales report 2024\na;y\n1;2\n3;4\n5;6\n", "'Sales report 2024'. From 'a;y' on .* 2"),
-        (b"# made by us\n#\n\na,b,y\n1,2,3\n1,2,3\n1,2,3\n", "'a,b,y' on rows have 3 cells"),
-        (b"title\na,y\n" + b"1,2\n" * 300_000, "'title"),
-        (b"\xfd7zXZ\0\0", "compressed with xz"),
-        (b"(\xb5/\xfd\x04\0", r"Zstandard \(zst\)"),
-        (b"PK\x03\x04\x14", "ZIP archive, as Excel"),
-        (b'\x04"M\x18d', "LZ4"),
-        (b"7z\xbc\xaf'", "7-Zip"),
-    ],
-)
-def test_what_is_no_table_is_named(tmp_path, content, says):
-    path = tmp_path / "t.csv"
+@pytest.mark.parametrize("encoding", WORDS)
+def test_text_that_is_taken_for_cp1252_is_told(tmp_path, encoding):
+    path, content = tmp_path / "t.csv", f"a,{WORDS[encoding]}\n1,2\n".encode(encoding)
     path.write_bytes(content)
-    for read in read_by(path):
-        with pytest.raises(InputError, match=says):
-            read()
+    seen = content.decode("cp1252")[2:4].strip()
+    for read in (open_table, open_source, from_table):
+        with pytest.warns(TableWarning, match=f"not UTF-8 .*read as cp1252.*'{seen}.*iconv"):
+            read(path)
 
 
 def test_parts_of_a_folder_have_the_same_columns(tmp_path):
@@ -206,7 +168,7 @@ def test_parts_of_a_folder_have_the_same_columns(tmp_path):
     (tmp_path / "2.csv").write_text("y;a\n1;2\n")
     assert pl.concat(open_table(tmp_path).batches())["a"].to_list() == ["1", "2"]
     (tmp_path / "3.csv").write_text("y\n1\n")
-    for read in (open_table, lambda path: from_csv(path, "y")):
+    for read in (open_table, lambda path: from_table(path, "y")):
         with pytest.raises(InputError, match=r"3\.csv lacks the column 'a', which .*1\.csv has"):
             read(tmp_path)
 
@@ -229,10 +191,10 @@ def test_columns_of_one_name_are_told_apart_alike(tmp_path):
     told = (
         r"columns of one name; the later ones are called 'a\.2' \(column 3\), 'a\.3' \(column 5\)"
     )
-    for name, read in (("t.csv", from_csv), ("t.parquet", from_parquet)):
+    for name in ("t.csv", "t.parquet"):
         path = tmp_path / name
         with pytest.warns(TableWarning, match=told):
-            rows = read(path)
+            rows = from_table(path)
         assert rows.feature_names == ("a", "b", "a.2", "a.1", "a.3")
         assert rows.source.take(slice(None)).tolist() == [[1, 2, 3, 4, 5]]
         with pytest.warns(TableWarning, match=told):
@@ -265,6 +227,7 @@ def test_blocks_end_where_rows_end(tmp_path, monkeypatch, content, block):
     path.write_bytes(content.encode())
     whole = pl.concat(open_table(path).batches())
     monkeypatch.setattr("rareclass.tables.text_reader.BLOCK_BYTES", block)
+    monkeypatch.setattr("rareclass.scratch_file._HAS_PREADV", block > 5)
     assert pl.concat(open_table(path).batches()).rows() == whole.rows()
     path.write_bytes(f"{content}7,8,9".encode())
     line = len(re.findall("\r\n|\r|\n", content)) + 1
@@ -279,11 +242,3 @@ def test_the_fast_cut_is_the_slow_one():
         content = "".join(letters).encode()
         found = row_ends(content, b",").tolist()
         assert found == row_ends_by_cells(content, b",").tolist(), content
-
-
-def test_a_file_is_read_where_a_read_cannot_say_where(tmp_path, monkeypatch):
-    path = tmp_path / "rows.csv"
-    path.write_text(text(), encoding="utf-8", newline="")
-    whole = pl.concat(open_table(path).batches())
-    monkeypatch.setattr("rareclass.scratch_file._HAS_PREADV", False)
-    assert pl.concat(open_table(path).batches()).equals(whole)

@@ -10,7 +10,7 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.remote import path_of
-from rareclass.rows import from_csv, from_parquet, parquet_batches
+from rareclass.rows import from_table, parquet_batches
 from rareclass.tables.sources import open_source
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import open_table
@@ -69,8 +69,7 @@ def test_a_folder_is_as_on_this_machine(suffix, memory, tmp_path):
     near, far = open_table(tmp_path), open_table("memory://t/")
     for _ in range(2):
         assert pl.concat(far.batches()).equals(pl.concat(near.batches()))
-    read = from_csv if suffix == "csv" else from_parquet
-    with read("memory://t", "y") as rows, read(tmp_path, "y") as others:
+    with from_table("memory://t", "y") as rows, from_table(tmp_path, "y") as others:
         np.testing.assert_array_equal(
             rows.source.take(slice(None)), others.source.take(slice(None))
         )
@@ -99,7 +98,7 @@ def test_a_stream_goes_on(name, memory, tmp_path):
 
 
 def test_what_is_not_there(memory):
-    for read in (open_table, from_csv, open_source):
+    for read in (open_table, from_table, open_source):
         with pytest.raises(InputError, match=r"There is no file memory://t/none.csv"):
             read("memory://t/none.csv")
     memory.pipe_file("/t/x.parquet", b"PAR1 and no more")

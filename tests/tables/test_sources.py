@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from rareclass.errors import InputError
+from rareclass.rows import from_table
 from rareclass.tables import text_reader
 from rareclass.tables.byte_streams import PipeBytes
 from rareclass.tables.csv_file import CsvReader
@@ -308,9 +309,10 @@ def test_what_cannot_be_opened(tmp_path):
     def fails(name, content, match):
         if content is not None:
             (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError, match=match) as caught:
-            read_all(open_source(str(tmp_path / name)))
-        assert caught.value.remedy
+        for read in (open_source, open_table, from_table):
+            with pytest.raises(InputError, match=match) as caught:
+                read(tmp_path / name)
+            assert caught.value.remedy
 
     fails("missing.csv", None, "There is no file")
     fails("empty.csv", b"\n", "holds no text")
@@ -318,11 +320,22 @@ def test_what_cannot_be_opened(tmp_path):
     fails("numbers.csv", b"1,2\n3,4\n", "numbers, not column names")
     fails("latin.csv", "näme €,é".encode() + b"\xe4\n1,2\n", "header line .* UTF-8")
     fails("open.csv", b'a,"b\n1,2\n', "quote is opened")
-    fails("t.svm", b"1 3:0.5\n", "svmlight file, which cannot be read as a stream")
+    fails("quote.csv", b'"a;b\n' + b"1;2\n" * 60_000, "header line")
     fails("binary.csv", b"\0\1\2\3\n", "not a text file")
     fails("cut.csv.gz", gzip.compress(b"a,b\n" + os.urandom(999).hex().encode())[:-30], "cut short")
     fails("text.parquet", b"a,b\n1,2\n", "not one")
     fails("cut.parquet", b"PAR1 and no more", "cut short")
+    fails("title.csv", b"My report 2024\na;y\n1;2\n3;4\n5;6\n", "'My report 2024'. From 'a;y'.* 2")
+    fails("notes.csv", b"# by us\n#\n\na,b,y\n" + b"1,2,3\n" * 3, "'a,b,y' on rows have 3 cells")
+    fails("long.csv", b"title\na,y\n" + b"1,2\n" * 300_000, "does not name the columns: 'title'")
+    fails("xz.csv", b"\xfd7zXZ\0\0", "compressed with xz")
+    fails("zst.csv", b"(\xb5/\xfd\x04\0", r"Zstandard \(zst\)")
+    fails("zip.csv", b"PK\x03\x04\x14", "ZIP archive, as Excel")
+    fails("lz4.csv", b'\x04"M\x18d', "LZ4")
+    fails("7z.csv", b"7z\xbc\xaf'", "7-Zip")
+    (tmp_path / "t.svm").write_text("1 3:0.5\n")
+    with pytest.raises(InputError, match="svmlight file, which cannot be read as a stream"):
+        open_source(tmp_path / "t.svm")
     (tmp_path / "folder").mkdir()
     fails("folder", None, "no table in the folder")
 
@@ -375,6 +388,8 @@ def test_columns_may_be_fixed(tmp_path):
     assert batch.frame["a"].to_list() == ["2"]
     (batch,) = read_all(open_source(str(path), columns=["a", "b", "c"]))
     assert [row.reason for row in batch.rejected] == ["no column 'c'"]
+    with pytest.raises(ValueError, match="max_records must be at least 1"):
+        open_source(path).read(0)
 
 
 def test_columns_of_json_lines_are_those_of_the_first_rows(tmp_path, monkeypatch):
@@ -433,11 +448,3 @@ def test_position_of_another_source(tmp_path):
             open_source(str(other), position)
     with pytest.raises(InputError, match="There is no file"):
         open_source(str(tmp_path / "gone.csv"), position)
-
-
-def test_sources_read_at_least_a_record(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
-    source = open_source(str(tmp_path / "t.csv"))
-    with pytest.raises(ValueError, match="max_records must be at least 1"):
-        source.read(0)
-    source.close()

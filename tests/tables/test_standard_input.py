@@ -10,8 +10,6 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.tables import sources
-from rareclass.tables.byte_streams import PipeBytes
-from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.sources import open_source
 from tables.readings import read_all
 
@@ -22,7 +20,8 @@ def send(monkeypatch, content):
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize(
-    "content", [b"a;b\n1;x\n2;y\n", b'\xef\xbb\xbf\n {"a": "1", "b": "x"}\n{"a": "2", "b": "y"}\n']
+    "content",
+    [b"a;b\n1;x\n\n2;y\n", b'\xef\xbb\xbf\n {"a": "1", "b": "x"}\n\n{"a": "2", "b": "y"}\n'],
 )
 def test_standard_input_is_csv_or_json(monkeypatch, content, pack):
     send(monkeypatch, pack(content))
@@ -32,7 +31,7 @@ def test_standard_input_is_csv_or_json(monkeypatch, content, pack):
     send(monkeypatch, pack(content))
     rest = read_all(open_source("-", first.position))
     assert [batch.frame["b"].to_list() for batch in rest] == [["y"]]
-    assert rest[0].file == "-"
+    assert (rest[0].file, first.lines.tolist(), rest[0].lines.tolist()) == ("-", [2], [4])
 
 
 def test_standard_input_that_ends_before_the_position(monkeypatch):
@@ -92,9 +91,3 @@ def test_a_named_pipe_is_for_standard_input(tmp_path):
     with pytest.raises(InputError, match=r"pipe\.csv is a pipe or a device") as told:
         open_source(str(tmp_path / "pipe.csv"))
     assert "standard input, as -" in told.value.remedy
-
-
-def test_json_lines_of_a_pipe_keep_their_numbers():
-    pipe = PipeBytes(io.BytesIO(b'\n{"a": 1}\n\n{"a": 2}'), growing=False)
-    batches = read_all(JsonLinesReader(pipe, "-"), 1)
-    assert [batch.lines.tolist() for batch in batches] == [[2], [4]]

@@ -61,7 +61,7 @@ class FitsRows:
         Parameters
         ----------
         rows : LabelledRows
-            What `rareclass.rows.from_parquet`, `from_csv` or `from_arrays` gives: features,
+            What `rareclass.rows.from_table` or `from_arrays` gives: features,
             labels and weights. Only labels and weights are in memory, and what the method holds.
 
         Notes

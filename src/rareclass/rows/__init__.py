@@ -28,23 +28,19 @@ __all__ = [
     "Rows",
     "as_source",
     "from_arrays",
-    "from_csv",
     "from_dask",
-    "from_lazy",
-    "from_parquet",
-    "from_sql",
+    "from_table",
     "parquet_batches",
 ]
 
 if TYPE_CHECKING:
-    from rareclass.rows.readers import from_csv, from_lazy, from_parquet, from_sql, parquet_batches
+    from rareclass.rows.readers import from_table, parquet_batches
 
 # Readers are imported when they are asked for; some need an extra.
 _ENGINES = {
-    name: ("rareclass.rows.readers", "")
-    for name in ("from_csv", "from_lazy", "from_parquet", "from_sql", "parquet_batches")
-} | {
     "from_dask": ("rareclass.rows.dask", "dask"),
+    "from_table": ("rareclass.rows.readers", ""),
+    "parquet_batches": ("rareclass.rows.readers", ""),
 }
 
 

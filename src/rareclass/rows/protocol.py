@@ -247,7 +247,7 @@ class Rows(Protocol):
 class LabelledRows(HasSource):
     """Features wherever they live, labels and weights in memory.
 
-    Made by `from_parquet`, `from_csv` and `from_arrays`; taken by ``RankRC.fit_rows``,
+    Made by `from_table` and `from_arrays`; taken by ``RankRC.fit_rows``,
     ``RankRCCV.fit_rows`` and in place of X by ``score_samples``, ``predict`` and their like.
     ``dataclasses.replace(rows, y=rows.y == "U2R")`` is the same rows with other labels.
 
@@ -298,14 +298,14 @@ class LabelledRows(HasSource):
             found = repr(rows) if isinstance(rows, str | Path) else f"a {type(rows).__name__}"
             raise TypeError(
                 f"fit_rows takes rows with labels, not {found}. Make them of a file or folder: "
-                "rareclass.rows.from_parquet(path, target='the column of labels'), or from_csv; "
+                "rareclass.rows.from_table(path, target='the column of labels'); "
                 "arrays in memory go to fit(X, y)."
             )
         if rows.y is None:
             raise InputError(
                 "These rows have no labels to learn from: y is None.",
-                "Name their column: from_parquet(path, target='the column of labels'), from_csv "
-                "likewise; from_arrays takes y.",
+                "Name their column: from_table(path, target='the column of labels'); "
+                "from_arrays takes y.",
                 ErrorKind.LABELS,
             )
         return rows

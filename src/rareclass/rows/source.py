@@ -116,7 +116,7 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise ValueError(
             "X is a lazy frame, which holds no rows yet: pass X.collect(), or give fit_rows "
-            "rareclass.rows.from_lazy(X, target), which reads it in parts."
+            "rareclass.rows.from_table(X, target), which reads it in parts."
         )
     source = _table_source(X) if is_table(X) else _array_source(X)
     if is_table(X):

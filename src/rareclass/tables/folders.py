@@ -79,7 +79,7 @@ def _looks_like_svmlight(head: bytes) -> bool:
     return bool(_WHOLE_LINE.fullmatch(first) if is_whole else _LINE_CUT_SHORT.match(first))
 
 
-def find_parts(path: Path, wanted: str | None = None) -> list[Path]:
+def find_parts(path: Path) -> list[Path]:
     """Return the file itself, or the tables in and below a folder by name, all of one format.
 
     Names that begin with a dot or an underscore are left out, of files and of folders: others keep
@@ -87,20 +87,16 @@ def find_parts(path: Path, wanted: str | None = None) -> list[Path]:
     files that are still being written, empty files of text, and folders in which a stream keeps
     what it has learned.
 
-    Raises `InputError` when a folder holds no table of the format `wanted`, by default any; when it
-    holds tables of several and none is wanted; or when one below it may not be read.
+    Raises `InputError` when a folder holds no table, or tables of several formats, or when one
+    below it may not be read.
     """
     if not path.is_dir():
         return [path]
     parts = [part for part in tables_in(path) if has_content(part)]
-    if wanted is not None:
-        parts = [part for part in parts if format_of_name(part) == wanted]
     if not parts:
-        kind = f"{FORMAT_NAMES[wanted]} file" if wanted else "table"
-        suffixes = [s for s, name in _FORMAT_OF_SUFFIX.items() if wanted in (None, name)]
         raise InputError(
-            f"There is no {kind} in the folder {path}.",
-            f"Tables are named {', '.join(suffixes)}.",
+            f"There is no table in the folder {path}.",
+            f"Tables are named {', '.join(_FORMAT_OF_SUFFIX)}.",
             ErrorKind.MISSING_FILE,
         )
     check_one_format(parts[0], parts)

@@ -139,20 +139,29 @@ def open_table(
             )
         return QueryTable(path, scratch, one_pass)
     path = path_of(path)
+    if not path.is_dir():
+        file = _open_file(path, separator)
+        return (
+            file if isinstance(file, SvmlightFile) else StoredTable(path, [FolderPart(file, path)])
+        )
+    return StoredTable(path, open_parts(path, separator))
+
+
+def open_parts(path: Path, separator: str | None = None) -> list[FolderPart]:
+    """Return a file, or those of a folder, as parts of one table; as `open_table`."""
     parts = []
     for name in find_parts(path):
-        parts.append(_open_file(name, separator))
-        if name != path and not isinstance(parts[-1], SvmlightFile):
-            parts[-1].release()  # a folder may hold more files than may be open
-    if len(parts) == 1 and isinstance(parts[0], SvmlightFile):
-        return parts[0]
-    if any(isinstance(part, SvmlightFile) for part in parts):
-        raise InputError(
-            f"{path} is a folder of svmlight files.",
-            "Give them as one file.",
-            ErrorKind.FILE_FORMAT,
-        )
-    return StoredTable(path, [FolderPart(part, path) for part in parts])
+        file = _open_file(name, separator)
+        if isinstance(file, SvmlightFile):
+            raise InputError(
+                f"{path} holds svmlight files, which have no named columns.",
+                "Give one of them to the command line, or load it with scikit-learn.",
+                ErrorKind.FILE_FORMAT,
+            )
+        if name != path:
+            file.release()  # a folder may hold more files than may be open
+        parts.append(FolderPart(file, path))
+    return parts
 
 
 def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
