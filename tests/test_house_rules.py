@@ -44,16 +44,16 @@ MOST_CODE = {
     "folds": 497,
     # 2 from hyperball: scores of cases and how sure they are stand in one file
     "hunt": 831,
-    "hyperball": 1921,
+    "hyperball": 1911,
     "kernels": 593,  # 4 from online: rows far apart are picked here, for the ensemble as well
     # 6 from online: the labels of a call of partial_fit are settled here, for three rooms
     # 91 from encoding: which label is rare and which spellings are one, for everybody
     "labels": 872,
     "metrics": 1906,
     "model": 3849,
-    "moments": 1591,
+    "moments": 1584,
     "online": 2380,
-    "ranking": 3874,
+    "ranking": 3860,
     "report": 3400,
     "review": 1102,
     # 2 from online: the columns of a table are called as in the table
@@ -67,7 +67,7 @@ MOST_CODE = {
     "stream": 2061,
     "tables": 4042,
 }
-MOST_LINES = {"src/rareclass": 75_027, "tests": 53_864, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_013, "tests": 53_862, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

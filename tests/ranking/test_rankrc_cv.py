@@ -121,8 +121,6 @@ def test_a_fold_without_landmarks_and_folds_that_stop_short_are_told():
         ({"penalty": "l0"}, "penalty='l0' is not one of"),
         ({"feature_scaling": "unit"}, "feature_scaling='unit' is not one of"),
         ({"cv": None}, "cv=None"),
-        ({"widths": []}, "widths is empty"),
-        ({"widths": [1.0, 0.0]}, "widths=0.0 must be numbers above 0"),
         ({"search_rows": 10}, "search_rows=10 must be a whole number of at least 100"),
         ({"search_rows": 200, "landmarks": np.arange(5)}, "landmarks holds row numbers"),
         ({"widths": [1.0], "max_landmarks": 3, "penalty": "l1"}, "max_landmarks=3 counts"),

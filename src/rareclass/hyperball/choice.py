@@ -30,6 +30,7 @@ from rareclass.hyperball.pool import (
 )
 from rareclass.hyperball.problem import BallSpace, Points
 from rareclass.kernels.kernels import make_kernel, needs_width
+from rareclass.parameters import read_numbers
 
 # The first of each is what a single rare label, which allows no choice, is left with. Where the
 # share puts the border, the first of equally good candidates wins as well, and a few labels are
@@ -76,20 +77,9 @@ def read_grid(**given: Any) -> SearchGrid:
     """Check the values of parameters by name: finite, at or above 0."""
     checked: dict[str, list[float] | None] = {}
     for name, values in given.items():
-        least, above = 0.0, "at or above 0"
-        if name == "widths":
-            least, above = np.nextafter(0.0, 1.0), "above 0"
-        checked[name] = None
-        if values is not None:
-            try:
-                listed = [float(value) for value in np.ravel(np.asarray(values, dtype=np.float64))]
-            except (TypeError, ValueError):
-                listed = []
-            if not listed or not all(least <= value < np.inf for value in listed):
-                raise ValueError(
-                    f"{name}={values!r} must be a list of finite numbers {above}, or None."
-                )
-            checked[name] = listed
+        above, ends = ("above 0", "()") if name == "widths" else ("at or above 0", "[)")
+        allowed = f"a list of finite numbers {above}, or None"
+        checked[name] = None if values is None else read_numbers(name, values, allowed, ends=ends)
     return SearchGrid(**checked)
 
 

@@ -32,6 +32,7 @@ from rareclass.moments.solution import (
     warn_if_short,
     weighted_labels,
 )
+from rareclass.parameters import read_numbers
 from rareclass.rows import RowSource, consecutive, rows_of
 
 PAPER_CS = tuple(10.0 ** np.arange(-4, 6))
@@ -100,7 +101,7 @@ class MIBCCV(MIBCParameters, RankScorer, SearchCV):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose C by cross-validation, then fit on all rows, as `MIBC.fit` does."""
-        Cs = _prices(self.Cs)
+        Cs = sorted(read_numbers("Cs", self.Cs, "a list of numbers above 0", ends="(]"))
         models = self._models(Cs)
         scoring = as_scoring(self.scoring)
         source = read_features(self, X)
@@ -279,14 +280,3 @@ def _moments_of_folds(
             before = merge(before, out) if before else out
 
     return after[-1], each()
-
-
-def _prices(Cs: Any) -> list[float]:
-    """Return the prices, increasing."""
-    try:
-        prices = sorted(float(C) for C in np.ravel(Cs))
-    except (TypeError, ValueError):
-        raise ValueError(f"Cs={Cs!r} must be numbers above 0.") from None
-    if not prices:
-        raise ValueError("Cs is empty: pass at least one number above 0.")
-    return prices

@@ -21,7 +21,7 @@ from rareclass.estimators.estimator import (
 )
 from rareclass.estimators.rankings import KernelRanking
 from rareclass.kernels.kernels import needs_width
-from rareclass.parameters import check_number, check_whole
+from rareclass.parameters import check_choice, check_number, check_whole
 from rareclass.ranking.feature_scaling import learn_feature_scales
 from rareclass.ranking.losses import LabellingLoss, make_loss
 from rareclass.ranking.ranking_data import (
@@ -121,13 +121,9 @@ class KernelMachine(MachineParameters, KernelModel):
         if self.tol != "auto":
             check_number("tol", self.tol, "'auto' or a number above 0")
         check_whole("max_iter", self.max_iter)
-        for name, value, known in (
-            ("penalty", self.penalty, list(PENALTIES)),
-            ("feature_scaling", self.feature_scaling, [None, "learned"]),
-            ("kernel_dtype", self.kernel_dtype, ["auto", "float32", "float64"]),
-        ):
-            if value not in known:
-                raise ValueError(f"{name}={value!r} is not one of {known}.")
+        check_choice("penalty", self.penalty, list(PENALTIES))
+        check_choice("feature_scaling", self.feature_scaling, (None, "learned"))
+        check_choice("kernel_dtype", self.kernel_dtype, ("auto", "float32", "float64"))
 
     def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> RankingTarget:
         raise NotImplementedError

@@ -8,7 +8,6 @@ from rareclass.estimators.estimator import RankScorer, learned
 from rareclass.estimators.search import SCORINGS
 from rareclass.metrics import roc_auc
 from rareclass.parameters import check_number
-from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.rankrc import RankRC
 from rareclass.ranking.search import KernelSearch
 
@@ -130,6 +129,6 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
         decides = self.equal_within > 0 and self.scoring in ("roc_auc", roc_auc)
         return ("average_precision", self.equal_within) if decides else None
 
-    def _check_parameters(self, machine: KernelMachine) -> None:
-        super()._check_parameters(machine)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number("equal_within", self.equal_within, "a number of at least 0", ends="[)")

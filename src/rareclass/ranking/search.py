@@ -31,7 +31,7 @@ from rareclass.estimators.search import (
 )
 from rareclass.findings import warn
 from rareclass.machine import blas_threads, track
-from rareclass.parameters import check_number, check_whole
+from rareclass.parameters import check_whole, read_numbers
 from rareclass.ranking.feature_scaling import learn_feature_scales
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.problem import RankingProblem
@@ -85,7 +85,10 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose lam by cross-validation, then fit on all rows, as `RankRC.fit` does."""
         machine = self._model(self._machine)
-        self._check_parameters(machine)
+        machine._check_parameters([])
+        lams = None if self.lams is None else read_numbers("lams", self.lams)
+        factors = [1.0] if self.widths is None else read_numbers("widths", self.widths)
+        self._check_parameters()
         measures = [as_scoring(self.scoring, self._scorings)]
         if self._between_equals is not None:
             measures.append(SCORINGS[self._between_equals[0]])
@@ -103,9 +106,8 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         )
         groups = self._sharing_scales(searched, folds)
         # 2. to 4.
-        factors = [1.0] if self.widths is None else np.ravel(self.widths).tolist()
         widths = [factor * all_rows.width for factor in factors]
-        tried = [self._try(searched, width, groups, measures) for width in widths]
+        tried = [self._try(searched, width, lams, groups, measures) for width in widths]
         # 5.
         best, place = self._store_results(tried)
         self.feature_scales_ = all_rows.scales
@@ -151,6 +153,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         self,
         rows: RankingData,
         width: float,
+        lams: list[float] | None,
         groups: _Groups,
         measures: Sequence[Scoring],
     ) -> _Tried:
@@ -159,12 +162,8 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         coordinates, is_part = PENALTIES[self.penalty], self.search_rows is not None
         accuracy = accuracy_of(self, prepared, is_part)
         on_all_rows = partial(prepared.problem, 1.0, coordinates=coordinates)
-        if self.lams is not None:
-            lams = np.ravel(self.lams).astype(float).tolist()
-        elif self.penalty == "l1":
-            lams = list(default_lams(on_all_rows()))
-        else:
-            lams = list(PAPER_LAMS)
+        if lams is None:
+            lams = list(default_lams(on_all_rows()) if self.penalty == "l1" else PAPER_LAMS)
         whole: list[Solution] | None = None
         if self.max_landmarks is not None:
             lams, whole = self._small_enough(prepared, on_all_rows, lams, accuracy.tol)
@@ -201,12 +200,9 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         """The measure that decides between equals, and how far below the best they may be."""
         return None
 
-    def _check_parameters(self, machine: KernelMachine) -> None:
-        lams = [] if self.lams is None else [float(lam) for lam in np.ravel(self.lams)]
-        if self.lams is not None and not lams:
-            raise ValueError("lams is empty: pass at least one number above 0.")
-        machine._check_parameters(lams)
-        self._check_search()
+    def _check_parameters(self) -> None:
+        """Raise `ValueError` on parameters of the search, naming parameter and range."""
+        self._check_search_rows()
         most = self.max_landmarks
         if most is None:
             return
@@ -222,11 +218,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
                 f"used. Pass landmarks=('rare', {most}) for as many of them."
             )
 
-    def _check_search(self) -> None:
-        for factor in [] if self.widths is None else np.ravel(self.widths).tolist():
-            check_number("widths", factor, "numbers above 0, times the width")
-        if self.widths is not None and not np.size(self.widths):
-            raise ValueError("widths is empty: pass at least one number above 0, or None.")
+    def _check_search_rows(self) -> None:
         if self.search_rows is None:
             return
         check_whole("search_rows", self.search_rows, "a whole number of at least 100, or None", 100)
