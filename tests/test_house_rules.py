@@ -67,7 +67,7 @@ MOST_CODE = {
     "stream": 2061,
     "tables": 4042,
 }
-MOST_LINES = {"src/rareclass": 75_013, "tests": 53_862, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_013, "tests": 53_741, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

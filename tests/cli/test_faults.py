@@ -151,7 +151,7 @@ NO_TABLES = [
     ("cut.parquet", parquet(purchases())[:2000], ["cut short or damaged"]),
     ("fake.parquet", purchases().write_csv().encode(), ["not one"]),
     ("headless.csv", b"1,2,0\n3,4,1\n", ["holds numbers, not column names"]),
-    ("ragged.csv", b"a,b,fraud\n1,2,yes\n1,no\n", ["row 2 (line 3)"]),
+    ("ragged.csv", b"a,b,fraud\n1,2,yes\n1,no\n", ["line 3 (row 2)"]),
     ("t.svmlight", b"1 3:1\n-1 what is this\n", ["line 2 is not svmlight"]),
     (
         "thousands.csv",
@@ -267,26 +267,20 @@ def test_too_many_rare_rows_for_the_memory(fitted, tmp_path, monkeypatch):
     says(said, "18 distinct rare rows", "--method mibc", "Raise --memory")
 
 
-@pytest.mark.sampled(0)
-def test_a_model_is_replaced_only_where_said(train_csv, out):
-    words = ("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0", "--out", out)
-    run(*words)
-    before = out.read_bytes()
-    refusal(invoke(*words), ErrorKind.EXISTING_FILE, f"--out {out}", "--overwrite")
-    assert out.read_bytes() == before
-    run(*words, "--overwrite")
-    assert out.read_bytes() != before
-
-
-@pytest.mark.parametrize(("verb", "option"), [("score", "--out"), ("evaluate", "--json")])
-def test_scores_and_measures_are_replaced_only_where_said(fitted, tmp_path, verb, option):
-    out = tmp_path / "out.csv"
-    words = (verb, fitted.model, fitted.new, option, out)
+@pytest.mark.parametrize(
+    "verb", ["score", "evaluate", pytest.param("fit", marks=pytest.mark.thorough)]
+)
+def test_outputs_are_replaced_only_where_said(fitted, tmp_path, verb):
+    out, option = tmp_path / "out.csv", "--json" if verb == "evaluate" else "--out"
+    rest = (fitted.model, fitted.new)
+    if verb == "fit":
+        rest = (fitted.train, "-t", "fraud", *QUICK, "--holdout", "0")
+    words = (verb, *rest, option, out)
     out.write_text("mine")
     refusal(invoke(*words), ErrorKind.EXISTING_FILE, f"{option} {out}", "--overwrite")
     assert out.read_text() == "mine"
     run(*words, "--overwrite")
-    assert out.read_text() != "mine"
+    assert out.read_bytes() != b"mine"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from command_line import complaint, invoke, message, run, says
-from draws import quick
 from faults import refusal
 from rareclass import machine as progress
 from rareclass.errors import ErrorKind
@@ -102,20 +101,6 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data):
     assert summary["version"]
 
 
-def hunt_on_a_narrow_terminal(data, monkeypatch, n_paths, *more):
-    monkeypatch.setenv("COLUMNS", "60")
-    shown = invoke(*words(data, *more, *OK, *FEW)).stdout
-    paths = [line for line in shown.splitlines() if str(data.parent) in line]
-    assert len(paths) == n_paths
-    assert max(len(line) for line in shown.splitlines() if line not in paths) <= 60
-    return " ".join(shown.split())
-
-
-@pytest.mark.sampled(0)
-def test_no_line_is_wider_than_a_narrow_terminal(data, monkeypatch):
-    hunt_on_a_narrow_terminal(data, monkeypatch, 5)
-
-
 def two_kinds(second):
     """Payments of which every 5th is of a second rare kind, 8 of them known."""
     table = payments()
@@ -127,13 +112,17 @@ def two_kinds(second):
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.sampled(0)
 def test_two_kinds_with_long_names_fit_a_narrow_terminal(data, monkeypatch):
     kind = "a [bold]refund[/bold] to another account than the one that $paid$"
     two_kinds(kind).rename({"amount": "amount in the currency of the account"}).write_csv(data)
     kinds = ("--rare", "fraud", "--rare", kind, "--balls", "1")
-    result = hunt_on_a_narrow_terminal(data, monkeypatch, 6, *kinds)
-    assert f"Ball of {kind}:" in result
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = invoke(*words(data, *kinds, *OK, *FEW)).stdout
+    paths = [line for line in shown.splitlines() if str(data.parent) in line]
+    assert len(paths) == 6
+    assert max(len(line) for line in shown.splitlines() if line not in paths) <= 60
+    assert f"Ball of {kind}:" in " ".join(shown.split())
     folder = data.parent / "found"
     pictures = list(folder.glob("*.png"))
     assert len(pictures) == 2
@@ -253,44 +242,31 @@ def test_all_rows_labelled_points_to_fit(data):
     assert "rareclass fit" in refuse(data, *OK)
 
 
-def shape_line(output):
-    return output.split("Model: ")[1].split(")")[0]
+LABELLED, UNLABELLED = (*OK, "--folds", "2"), ("--ignore", "ok")
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
-    ("options", "said"),
-    quick(
-        2,
-        [
-            (("--kernel", "none", "--c1", "1"), "(C1 as given, else chosen by cross-validation"),
-            (("--width", "2", "--c1", "1", "--c2", "1e-4"), "width 2 (as given"),
-            (("--kernel", "none", "--c1", "1", "--c2", "1e-4"), "(as given"),
-            (("--kernel", "none"), "(chosen by cross-validation"),
-        ],
-    ),
-)
-def test_prices_that_were_given_are_not_called_chosen(data, options, said):
-    shown = shape_line(run(*words(data, *OK, "--folds", "2", *options)))
-    assert shown.endswith(said)
-    assert shown.startswith("gaussian kernel" if "--width" in options else "a round ball")
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
+    ("labels", "options", "said"),
     [
-        (("--width", "2"), "width 2 (width as given, else defaults, not tuned"),
-        (("--c2", "1e-4"), "(C2 as given, else defaults, not tuned on your rows"),
-        (("--c1", "2", "--c2", "1e-4"), "(as given"),
-        ((), "(defaults, not tuned on your rows"),
+        (LABELLED, ("--kernel", "none", "--c1", "1"), "(C1 as given, else chosen by cross-valida"),
+        (LABELLED, ("--width", "2", "--c1", "1", "--c2", "1e-4"), "width 2 (as given"),
+        (LABELLED, ("--kernel", "none", "--c1", "1", "--c2", "1e-4"), "(as given"),
+        (LABELLED, ("--kernel", "none"), "(chosen by cross-validation"),
+        (UNLABELLED, ("--width", "2"), "width 2 (width as given, else defaults, not tuned"),
+        (UNLABELLED, ("--c2", "1e-4"), "(C2 as given, else defaults, not tuned on your rows"),
+        (UNLABELLED, ("--c1", "2", "--c2", "1e-4"), "(as given"),
+        (UNLABELLED, (), "(defaults, not tuned on your rows"),
     ],
 )
-@pytest.mark.thorough
-def test_without_held_out_rows_prices_are_as_given_or_defaults(data, options, said):
-    assert said in shape_line(run(*words(data, "--ignore", "ok", *options)))
-    chosen = summary_of(data)["chosen"]
-    assert chosen["by"] == ("options" if options else "defaults")
-    assert chosen["kernel"] == ("gaussian" if "--width" in options else "none")
+def test_prices_that_were_given_are_not_called_chosen(data, labels, options, said):
+    shown = run(*words(data, *labels, *options)).split("Model: ")[1].split(")")[0]
+    assert said in shown
+    assert shown.startswith("gaussian kernel" if "--width" in options else "a round ball")
+    if labels is UNLABELLED:
+        chosen = summary_of(data)["chosen"]
+        assert chosen["by"] == ("options" if options else "defaults")
+        assert chosen["kernel"] == ("gaussian" if "--width" in options else "none")
 
 
 @pytest.mark.sampled(0)

@@ -205,16 +205,6 @@ def test_counts_of_many_levels_are_left_out_where_there_is_no_room(monkeypatch, 
         assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
 
 
-@pytest.mark.thorough
-def test_brackets_in_a_file_name_are_no_markup(days, tmp_path):
-    path = tmp_path / "[red]t[bold].csv"
-    path.write_bytes(days.train.read_bytes())
-    model = tmp_path / "[x]m.rareclass"
-    result = run("fit", path, "-t", "days", *METHOD, "--lam", 1, "-o", model)
-    says(result, "[red]t[bold].csv: 300 rows", "[x]m.rareclass")
-    assert "[red]t[bold].csv: 300 rows" in invoke("evaluate", model, path).stdout
-
-
 def test_brackets_in_a_progress_line_are_no_markup(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")

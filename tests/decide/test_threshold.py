@@ -77,13 +77,6 @@ def test_the_threshold_parts_neighbouring_floats_and_infinities(low, high):
             assert low <= choose([0, 1], [low, high]) < high
 
 
-def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="no rare"):
-        balanced_accuracy_threshold([0, 0], [1.0, 2.0])
-    with pytest.raises(ValueError, match="NaN"):
-        balanced_accuracy_threshold([0, 1], [np.nan, 2.0])
-
-
 def error_of(predicted, codes, weight, balanced):
     if balanced:
         weight = weight / np.bincount(codes, weight)[codes]
@@ -153,18 +146,20 @@ def test_levels_that_are_never_worth_predicting():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("choose", "given", "message"),
     [
-        (([], []), "no rows"),
-        (([0, 1], [1.0, np.nan]), r"scores\[1\] = .*nan"),
-        (([0, 1], [1.0]), "y has 2 rows, but scores has 1"),
-        (([0, 1], [1.0, 2.0], [1.0, -1.0]), r"sample_weight\[1\]"),
-        ((["a", "b"], [1.0, 2.0]), "text"),
+        (balanced_accuracy_threshold, ([0, 0], [1.0, 2.0]), "no rare"),
+        (balanced_accuracy_threshold, ([0, 1], [np.nan, 2.0]), "NaN"),
+        (level_thresholds, ([], []), "no rows"),
+        (level_thresholds, ([0, 1], [1.0, np.nan]), r"scores\[1\] = .*nan"),
+        (level_thresholds, ([0, 1], [1.0]), "y has 2 rows, but scores has 1"),
+        (level_thresholds, ([0, 1], [1.0, 2.0], [1.0, -1.0]), r"sample_weight\[1\]"),
+        (level_thresholds, (["a", "b"], [1.0, 2.0]), "text"),
     ],
 )
-def test_bad_columns_are_named(given, message):
+def test_bad_columns_are_named(choose, given, message):
     with pytest.raises(ValueError, match=message):
-        level_thresholds(*given)
+        choose(*given)
 
 
 # Few values, so that there are ties, and zeros.

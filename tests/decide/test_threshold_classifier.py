@@ -181,6 +181,8 @@ def test_few_rare_rows():
         DecisionClassifier(LOGISTIC, ThresholdRule.f_beta()).fit(X, y)
     with pytest.raises(InputError, match="cv=5 and 1 rows of the smaller class"):
         DecisionClassifier(LOGISTIC, RULE).fit(X, np.arange(N) < 1)
+    with pytest.raises(InputError, match="holds all 60 rare rows"):
+        DecisionClassifier(LOGISTIC, RULE).fit(X, Y, groups=Y)
 
 
 @pytest.mark.parametrize(
@@ -200,8 +202,3 @@ def test_few_rare_rows():
 def test_parameters_outside_their_range(given, said):
     with pytest.raises(ValueError, match=said):
         DecisionClassifier(**{"estimator": LOGISTIC, "rule": RULE} | given).fit(X, Y)
-
-
-def test_groups_with_all_rare_rows_are_told():
-    with pytest.raises(InputError, match="holds all 60 rare rows"):
-        DecisionClassifier(LOGISTIC, RULE).fit(X, Y, groups=Y)

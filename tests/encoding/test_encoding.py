@@ -73,18 +73,19 @@ def test_encoded_rows_are_finite_and_columns_count_about_alike():
 
 
 @pytest.mark.sampled(1)
+@pytest.mark.parametrize("weight", [None, np.arange(N) % 3 + 1.0])
 @pytest.mark.parametrize("numbers", ["quantiles", "clipped"])
-def test_it_is_the_dense_view_that_members_of_the_classifier_learn_from(numbers):
+def test_it_is_the_dense_view_that_members_of_the_classifier_learn_from(numbers, weight):
     """One encoding of tables: an oracle by the view itself."""
     frame = rows()
     encoder = TableEncoder(COLUMNS, 3, numbers)
-    X = encoder.fit_transform(frame, RARE)
+    X = encoder.fit_transform(frame, RARE, weight)
     view = DenseView(numbers)
     table, fold = typed_table(frame, COLUMNS), _drawn_folds(RARE, 3)
     statistics = TableStatistics()
-    encoded = statistics.fit_encode(table, RARE, None, fold)
+    encoded = statistics.fit_encode(table, RARE, weight, fold)
     np.testing.assert_array_equal(
-        X, view.fit_transform(encoded, RARE, None, fold, statistics), strict=True
+        X, view.fit_transform(encoded, RARE, weight, fold, statistics), strict=True
     )
     np.testing.assert_allclose(encoder.transform(frame), view.transform(table), rtol=1e-12)
 
@@ -163,17 +164,6 @@ def test_a_column_empty_in_training_is_no_trouble():
 def test_one_rare_row_can_be_encoded():
     rare = np.arange(N) == 5
     assert np.isfinite(TableEncoder(COLUMNS).fit_transform(rows(), rare)).all()
-
-
-def test_weights_count_as_copies_in_the_scaling():
-    frame = pl.DataFrame({"number": GENERATOR.normal(size=N)})
-    weight = GENERATOR.integers(1, 4, N)
-    copies = np.repeat(np.arange(N), weight)
-    weighted = TableEncoder(COLUMNS[:1])
-    weighted.fit_transform(frame, RARE, weight.astype(float))
-    repeated = TableEncoder(COLUMNS[:1])
-    repeated.fit_transform(frame[copies], RARE[copies])
-    np.testing.assert_allclose(weighted.transform(frame), repeated.transform(frame), rtol=1e-6)
 
 
 def test_sparse_rows_get_unit_length_where_sparse():

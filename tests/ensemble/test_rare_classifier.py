@@ -8,9 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.model_selection import GroupKFold
 from sklearn.utils import get_tags
 
 from ensemble.quick_members import MeanDifference
@@ -310,17 +308,6 @@ def test_rows_are_scored_in_parts(monkeypatch):
         monkeypatch.setattr(combined_ranking, "_SCORED_ROWS", rows_of_part)
         # The kernel is of 32 bits, and its products are rounded by the number of rows.
         np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-5)
-
-
-@pytest.mark.sampled(0)
-def test_scikit_learn_s_tools_take_it():
-    model = quick(cv=3)
-    assert cross_val_score(model, X, Y, cv=2, scoring="roc_auc").shape == (2,)
-    search = GridSearchCV(model, {"objective": ["roc_auc", "average_precision"]}, cv=2)
-    assert search.fit(X, Y).best_score_ > 0.5
-    pipeline = make_pipeline(FunctionTransformer(), model).fit(X, Y)
-    np.testing.assert_array_equal(pipeline.predict(X), clone(model).fit(X, Y).predict(X))
-    assert model.fit(X, Y).score(X, Y) > 0.5
 
 
 def test_scikit_learn_is_told_which_cells_it_takes():

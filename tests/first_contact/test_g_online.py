@@ -93,22 +93,7 @@ def test_every_way_to_go_on_from_read_only_state(model, tmp_path):
         )
 
 
-def learned_by_worker(model):
-    return model.partial_fit(X, Y).score_samples(X)
-
-
-@pytest.mark.thorough
-def test_a_learner_that_a_worker_maps_into_memory():
-    model = CBR(random_state=0).fit(X, Y)
-    work = joblib.Parallel(n_jobs=2, max_nbytes=1, backend="loky")
-    both = work(joblib.delayed(learned_by_worker)(model) for _ in range(2))
-    expected = learned_by_worker(model)
-    for scores in both:
-        np.testing.assert_array_equal(scores, expected)
-
-
 HEAD = ["id", "amount", "fraud"]
-Record = tuple[str, str, str]
 
 
 def row(k, label=""):

@@ -47,7 +47,7 @@ def payments(n, seed):
 
 @pytest.fixture(scope="module")
 def month(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("k") / "Ann's models"
+    folder = tmp_path_factory.mktemp("k") / "Ann's [red]models[bold]"
     folder.mkdir()
     words = ("-t", "fraud", *QUICK, "--drop", "day")
     return fit_in(folder, payments(N, 0), payments(N, 1), *words)

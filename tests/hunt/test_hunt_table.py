@@ -66,22 +66,18 @@ def test_every_row_is_kept_and_columns_are_chosen_as_fit_does(tmp_path, suffix):
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("written", ["1", "1.0", "01", " 1 "])
-@pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64, pl.String])
-def test_values_are_compared_as_the_column_holds_them(tmp_path, written, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "written", "cleared", "label"),
+    [
+        *((t, w, "0", "1") for t in (pl.Int64, pl.Float64, pl.String) for w in ("1", "1.0", " 01")),
+        (pl.Boolean, "True", "FALSE", "true"),
+    ],
+)
+def test_values_are_compared_as_the_column_holds_them(tmp_path, dtype, written, cleared, label):
     table = cases().with_columns(case=pl.Series([1, 0, None, None, None] * 12).cast(dtype))
     table.write_parquet(tmp_path / "t.parquet")
-    asked = LabelRoles((written,), ("0",))
-    read = read_hunt_table(tmp_path / "t.parquet", asked)
-    assert read.labels.n_rare == {"1": 12}
-    assert read.labels.n_cleared == 12
-
-
-def test_truth_values(tmp_path):
-    table = cases().with_columns(case=pl.Series([True, False, None, None, None] * 12))
-    table.write_parquet(tmp_path / "t.parquet")
-    read = read_hunt_table(tmp_path / "t.parquet", LabelRoles(("True",), ("FALSE",)))
-    assert (read.labels.n_rare, read.labels.n_cleared) == ({"true": 12}, 12)
+    read = read_hunt_table(tmp_path / "t.parquet", LabelRoles((written,), (cleared,)))
+    assert (read.labels.n_rare, read.labels.n_cleared) == ({label: 12}, 12)
 
 
 def test_several_values_of_each_kind():

@@ -1,8 +1,6 @@
 """What a picture of a ball shows: every row counted, the ball in sight, the cases on top."""
 
 import io
-import subprocess
-import sys
 
 import matplotlib
 import numpy as np
@@ -11,6 +9,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.patches import Circle, Rectangle
 
+from command_line import in_new_process
 from draws import quick
 from rareclass.hyperball.description import BallPicture
 from rareclass.report import draw_ball
@@ -163,4 +162,4 @@ def test_nothing_is_left_in_pyplot_and_counting_needs_no_matplotlib():
         "rareclass.report.draw_ball(picture)\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    in_new_process(code, check=True)

@@ -233,33 +233,34 @@ def test_a_damaged_line_before_the_last_is_named(tmp_path_factory, data):
         ReviewJournal(journal.path)
 
 
+BY_HAND = {"kind": "verdict", "key": "row 1"}
+
+
 @pytest.mark.parametrize(
-    "line",
+    ("line", "kind", "place"),
     [
-        {"kind": "verdict", "key": 3, "label": "bad"},
-        {"kind": "verdict", "key": "row 1"},
-        {"kind": "round", "number": 3, "listed": []},
-        {"kind": "round", "number": 2, "listed": [["row 1", "whim", 1.0, 0.5]]},
-        {"kind": "header", "format": 1},
-        {"kind": "odd"},
-        {},
-        [1],
+        *(
+            (line, ErrorKind.DAMAGED_FILE, {"row": 11})
+            for line in (
+                {"kind": "verdict", "key": 3, "label": "bad"},
+                BY_HAND,
+                {"kind": "round", "number": 3, "listed": []},
+                {"kind": "round", "number": 2, "listed": [["row 1", "whim", 1.0, 0.5]]},
+                {"kind": "header", "format": 1},
+                {"kind": "odd"},
+                {},
+                [1],
+            )
+        ),
+        (BY_HAND | {"label": "none such"}, ErrorKind.LABELS, {"value": "none such"}),
+        (BY_HAND | {"label": "fine"}, ErrorKind.LABELS, {"value": "row 1"}),
     ],
 )
-def test_a_line_that_is_none(tmp_path, line):
+def test_a_line_that_somebody_else_wrote_is_checked(tmp_path, line, kind, place):
     journal, _ = full_journal(tmp_path)
     with journal.path.open("a") as file:
         file.write(json.dumps(line) + "\n")
-    with refused(ErrorKind.DAMAGED_FILE, row=11):
-        ReviewJournal(journal.path)
-
-
-@pytest.mark.parametrize(("label", "value"), [("none such", "none such"), ("fine", "row 1")])
-def test_a_verdict_that_somebody_else_wrote_is_checked(tmp_path, label, value):
-    journal, _ = full_journal(tmp_path)
-    with journal.path.open("a") as file:
-        file.write(json.dumps({"kind": "verdict", "key": "row 1", "label": label}) + "\n")
-    with refused(ErrorKind.LABELS, value=value):
+    with refused(kind, **place):
         ReviewJournal(journal.path)
 
 

@@ -1,7 +1,5 @@
 """Rows of queries and of tables that are worked out while they are read: those in memory."""
 
-import subprocess
-import sys
 from functools import partial
 
 import duckdb
@@ -13,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from command_line import in_new_process
 from database_servers import PASSWORD, duckdb_file, sqlite_file
 from draws import draws
 from faults import refused
@@ -208,8 +207,5 @@ rows = from_table(frame)
 assert rows.shape == (n, 9)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
 """
-    small, large = (
-        int(subprocess.check_output([sys.executable, "-c", code, str(n)]))
-        for n in (500_000, 6_000_000)
-    )
+    small, large = (int(in_new_process(code, n).stdout) for n in (500_000, 6_000_000))
     assert large - small < 150  # MiB: the rows are 432 MB

@@ -30,24 +30,34 @@ def read(path):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
-    ("suffix", "left_after"), [("jsonl", (10, 7, 22)), ("csv", (15,))], ids=["jsonl", "csv"]
+    ("suffix", "left_after", "more"),
+    [
+        ("jsonl", (10, 7, 22), {}),
+        ("csv", (15,), {}),
+        ("jsonl", (10, 15), {"learner": "mixture", "tails": "linear"}),
+    ],
+    ids=["jsonl", "csv", "mixture"],
 )
-def test_a_restart_neither_loses_nor_repeats_an_alert(
-    long_source, tmp_path, monkeypatch, suffix, left_after
+def test_neither_a_batch_nor_a_restart_loses_or_repeats_an_alert(
+    long_source, tmp_path, monkeypatch, suffix, left_after, more
 ):
+    monkeypatch.setattr("rareclass.online.feature_maps.ROWS", 60)
     whole, left = tmp_path / f"whole.{suffix}", tmp_path / f"left.{suffix}"
-    run(with_alerts(long_source, whole), tmp_path / "whole")
+    run(with_alerts(long_source, whole, **more), tmp_path / "whole")
     monkeypatch.setattr(reading, "MOST_ROWS", 37)
+    options = with_alerts(long_source, left, **more)
     for leave_after in left_after:
-        run(with_alerts(long_source, left), tmp_path / "left", leave_after=leave_after)
-    run(with_alerts(long_source, left), tmp_path / "left", stop_after=600)
-    run(with_alerts(long_source, left), tmp_path / "left")
+        run(options, tmp_path / "left", leave_after=leave_after)
+    run(options, tmp_path / "left", stop_after=600)
+    run(options, tmp_path / "left")
     assert left.read_text() == whole.read_text()
     assert len(whole.read_text().splitlines()) > 20
     states = [outcome(tmp_path / name)["state"] for name in ("whole", "left")]
     for state in states:
         del state.options["alerts"]
     assert_same(states[1], states[0])
+    if suffix == "jsonl":
+        assert sum(bool(alert["reasons"]) for alert in read(whole)) > 5
 
 
 def test_alerts_are_the_rows_above_the_threshold(long_source, tmp_path):
@@ -85,21 +95,6 @@ def test_reasons_are_weight_times_distance_from_the_usual():
     assert [tuple(each) for each in found] == [("land", "DE", 6.0), ("amount", 9.0, 1.0)]
     assert reasons_of(raises, columns, cells, most=1) == found[:1]
     assert LOOK_EVERY == 1_000  # documented
-
-
-@pytest.mark.sampled(0)
-def test_alerts_of_a_mixture_depend_on_no_batch_and_no_restart(long_source, tmp_path, monkeypatch):
-    monkeypatch.setattr("rareclass.online.feature_maps.ROWS", 60)
-    more = {"learner": "mixture", "tails": "linear"}
-    whole, left = tmp_path / "whole.jsonl", tmp_path / "left.jsonl"
-    run(with_alerts(long_source, whole, **more), tmp_path / "whole")
-    monkeypatch.setattr(reading, "MOST_ROWS", 37)
-    for leave_after in (10, 15, None):
-        run(with_alerts(long_source, left, **more), tmp_path / "left", leave_after=leave_after)
-    assert read(left) == read(whole)
-    ends = [outcome(tmp_path / name)["state"].learner for name in ("left", "whole")]
-    assert_same(*ends)
-    assert sum(bool(alert["reasons"]) for alert in read(whole)) > 5
 
 
 def test_alerts_begin_later_on_a_stream_of_before(long_source, tmp_path):

@@ -144,6 +144,8 @@ def test_a_mixture_of_other_members_needs_another_folder(source, tmp_path, monke
 def test_holds_what_a_plain_list_holds(steps, capacity):
     held, plain, dropped = WaitingRows(capacity), [], 0
     for number, (adds, which) in enumerate(steps):
+        if which == 6:  # who is oldest is known after a restart, too
+            held = WaitingRows.from_state(held.to_state())
         name = f"id-{which}"
         known = [arrival for waiting, arrival in plain if waiting == name]
         if not adds:
@@ -173,13 +175,3 @@ def test_the_same_id_twice_is_refused():
     held.hold("a", 1)
     with pytest.raises(ValueError, match="'a' is held already"):
         held.hold("a", 2)
-
-
-def test_a_state_keeps_who_is_oldest():
-    held = WaitingRows(2)
-    held.hold("a", 1)
-    held.hold("b", 2)
-    again = WaitingRows.from_state(held.to_state())
-    again.hold("c", 3)
-    assert "a" not in again
-    assert "b" in again
