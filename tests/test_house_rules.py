@@ -35,7 +35,7 @@ MOST_CODE = {
     # 27 from serving: encoders tell what is unlike training, and examples of it
     # 2 from tables: truth values are no ranges of a ball
     # 44 from fit: equal rows are found here, for fit and RareClassifier; the order of time
-    "encoding": 2887,
+    "encoding": 2903,
     "ensemble": 3068,  # 15 from fit: weights of held-out rows; equal rows are merged
     "estimators": 359,
     "explain": 378,
@@ -65,9 +65,9 @@ MOST_CODE = {
     # 44 from cli and report: replaced files keep their permissions, tables are written in one place
     "single files": 1854,  # 1 from tables: a kind of finding; 12 from ranking: lists of numbers
     "stream": 2061,
-    "tables": 4042,
+    "tables": 4071,
 }
-MOST_LINES = {"src/rareclass": 75_013, "tests": 53_741, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_071, "tests": 53_794, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -1,6 +1,10 @@
 """Whole numbers that are codes are told from numbers that only happen to be whole."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.special import expit, logit
 
@@ -11,6 +15,8 @@ from rareclass.encoding.known_levels import (
     tells_more_than_bins,
 )
 from rareclass.encoding.log_odds import CategoryStatistics, log_loss, rare_share
+from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.typed_table import read_table
 
 N = 6000
 RNG = np.random.default_rng(0)
@@ -132,3 +138,23 @@ def test_a_value_never_seen_is_no_evidence(steep):
     np.testing.assert_array_equal(statistics.transform(never), 0.0)
     np.testing.assert_array_equal(statistics.log_counts(never), 0.0)
     assert statistics.prior_ == rare_share(y, ONES)
+
+
+@pytest.mark.parametrize("make", ["text", "type", "short"])
+def test_times_of_day_are_said_to_be_that_and_not_learned_value_by_value(make):
+    quarters = np.arange(N) % 96
+    text = [f"{k // 4:02d}:{k % 4 * 15:02d}" + ":00" * (make != "short") for k in quarters]
+    cells = pl.Series(
+        "at", text if make != "type" else pd.to_datetime(text, format="%H:%M:%S").time
+    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        table = read_table(pl.DataFrame({"at": pl.Series(cells), "code": quarters * 900}))
+    assert [("times of day" in str(each.message)) for each in told] == [True] * (make != "type")
+    at, code = table.remembered
+    assert at.treatment == f"time of day: {code.treatment}"
+    np.testing.assert_array_equal(table.columns[0].values, table.columns[1].values)
+    y = (quarters % 7 == 3) & (RNG.random(N) < 0.6)
+    statistics = TableStatistics()
+    statistics.fit_encode(table, y, None, PART)
+    assert statistics.category_names_ == ["code"]

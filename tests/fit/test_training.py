@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rareclass.encoding.typed_table import distinct_rows
+from rareclass.encoding.typed_table import distinct_rows, read_table
 from rareclass.errors import InputError
 from rareclass.findings import TableWarning
 from rareclass.fit.kernel_methods import RankRCMethod
@@ -267,3 +269,28 @@ def test_rows_recur_where_as_many_rare_ones_equal_a_majority_row_as_equal_rare_o
         assert found.rows.tolist() == first
         counts = [rows.count(rows[k]) for k in first]
         assert counts == ([1] * len(first) if found.copies is None else found.copies.tolist())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", [None, "who", "y", "amount"])
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_an_index_that_pandas_stored_is_no_feature_unless_it_is_kept(tmp_path, name, in_folder):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"amount": rng.normal(size=90), "y": rng.random(90) < 0.4})
+    rows["who"], rows["word"] = rng.integers(0, 60, 90), rng.choice(["u", "v"], 90)
+    rows = rows.sort_values("y", kind="stable")  # of such rows the index gives labels away
+    stored = name or "__index_level_0__"
+    path = tmp_path / "part=1" / "t.parquet" if in_folder else tmp_path / "t.parquet"
+    path.parent.mkdir(exist_ok=True)
+    (rows if name is None else rows.set_index(name)).to_parquet(path)
+    place = tmp_path if in_folder else path
+    data = read_training_set(open_table(place), FitSettings("y"))
+    used = [column.name for column in data.columns if column.is_used]
+    assert used == [each for each in ("amount", "who", "word") if each != name]
+    python = read_table(pq.read_table(path).drop(["y"]))
+    assert python.names == used
+    why = {column.name: column.why_dropped for column in data.columns if not column.is_used}
+    if stored != "y":  # a label may be the index
+        assert why[stored] == "the index that pandas stored"
+        kept = read_training_set(open_table(place), FitSettings("y", keep=(stored,)))
+        assert stored in [column.name for column in kept.columns if column.is_used]

@@ -31,7 +31,14 @@ from rareclass.tables.cells import (
     type_name,
     writable,
 )
-from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of, reading_of_type
+from rareclass.tables.columns import (
+    ID_LEAST_ROWS,
+    STORED_INDEX,
+    facts_of,
+    has_name_of_index,
+    kind_of,
+    reading_of_type,
+)
 from rareclass.tables.reading import CellReading, parse_numbers, read_cells, read_strings
 from rareclass.tables.text_columns import (
     CellProfile,
@@ -317,6 +324,9 @@ def _found(cells: pl.Series, lines: NDArray[np.int64], *, forced: bool) -> _Colu
 def _not_learned(cells: pl.Series, found: _ColumnOfStream) -> _ColumnOfStream:
     """Return a clock or an identifier as what it is, other columns as they are."""
     name = cells.name
+    if has_name_of_index(name):
+        note = f"column {name!r}: {STORED_INDEX}; not learned from."
+        return _ColumnOfStream("id", found.reading, note)
     if found.kind == "category":
         return _words_of_rows(cells, found)
     if found.kind != "number":

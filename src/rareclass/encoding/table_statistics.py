@@ -277,9 +277,14 @@ class TableStatistics:
     def _fit_levels(
         self, table: TypedTable, weight: Floats, fold: NDArray[np.integer]
     ) -> list[Codes]:
-        """Find the levels of words, and of numbers that may be codes, and return them."""
+        """Find the levels of words, and of numbers that may be codes, and return them.
+
+        Times of day are no codes.
+        """
         words = table.of_kind("category")
-        numbers = [(k, table.columns[k].values) for k in table.of_kind("number")]
+        clocks = {column.name for column in table.remembered if column.is_time_of_day}
+        every = [(k, table.columns[k]) for k in table.of_kind("number")]
+        numbers = [(k, column.values) for k, column in every if column.name not in clocks]
         codes = [k for k, values in numbers if could_be_codes(values, weight)]
         self.n_words_ = len(words)
         self.category_sources_ = words + codes

@@ -100,6 +100,7 @@ class ReadingPlan:
                 integers=known.name in self.integers,
                 is_category=known.name in self.categories,
                 is_kept=known.name in self.keep,
+                is_index=known.name in self.file.index_columns,
             )
             for known in facts
         ]

@@ -20,7 +20,7 @@ from rareclass.tables.columns import (
     facts_for_kind,
     facts_of_words,
 )
-from rareclass.tables.frames import FrameColumn, read_frame, unusable
+from rareclass.tables.frames import FrameColumn, read_frame, stored_index, unusable
 from rareclass.tables.reading import CellReading, read_cells
 from rareclass.tables.text_columns import CellProfile, find_reading
 
@@ -201,8 +201,9 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
         return TypedTable(frame.n_rows, tuple(found[name] for name in used), list(like))
     columns: list[TypedColumn] = []
     remembered: list[Column] = []
+    index = stored_index(X.schema) if isinstance(X, pa.Table) else ()
     for each in frame.columns:
-        column, typed = _understood(each)
+        column, typed = _understood(each, each.cells.name in index)
         remembered.append(column)
         if column.is_used:
             columns.append(typed)
@@ -261,7 +262,7 @@ def _places(codes: NDArray[np.int32]) -> pl.Series:
     return places.set(places < 0, None)
 
 
-def _understood(given: FrameColumn) -> tuple[Column, TypedColumn]:
+def _understood(given: FrameColumn, is_index: bool) -> tuple[Column, TypedColumn]:
     """Decide what a column of training holds and read its cells; warn of one that names rows."""
     is_text = is_text_type(given.cells.dtype)
     cells = coded_text(given.cells) if is_text else given.cells
@@ -272,7 +273,9 @@ def _understood(given: FrameColumn) -> tuple[Column, TypedColumn]:
         facts = facts_of_words(given.cells.name, levels, typed.counts, len(typed.codes))
     else:
         facts = facts_for_kind(typed, integers)
-    column = describe_column(facts, reading, integers=integers, is_category=given.is_chosen)
+    column = describe_column(
+        facts, reading, integers=integers, is_category=given.is_chosen, is_index=is_index
+    )
     if column.kind == "id-like":
         why = column.why_dropped
         warn(

@@ -60,7 +60,8 @@ _SHOWN = 60  # characters of a cell in a message
 # hours, minutes and seconds, which are a number of seconds. Digits may be grouped, also by spaces
 # and apostrophes; a currency, a percent sign or a unit may stand beside; and brackets mean a number
 # below zero, as in accounts.
-NUMBER_STYLES = ("1,234.5", "1.234,5", "12:34:56")
+TIME_OF_DAY = "12:34:56"
+NUMBER_STYLES = ("1,234.5", "1.234,5", TIME_OF_DAY)
 _DIGITS = {
     "1,234.5": r"[1-9]\d{0,2}(?:[,' ]\d{3})+(?:\.\d+)?|[1-9]\d?(?:,\d\d)+,\d{3}(?:\.\d+)?"
     r"|\d+(?:\.\d+)?|\.\d+",

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.tables.cells import LARGEST_EXACT, is_text_type, type_name
+from rareclass.tables.cells import LARGEST_EXACT, TIME_OF_DAY, is_text_type, type_name
 from rareclass.tables.dates import way_in_words
 from rareclass.tables.reading import CellReading, ReadsAs
 
@@ -33,6 +33,8 @@ _ID_NAME = re.compile(
     r"(^|[\s_.-])(id|uid|uuid|guid|key|pk|index|idx|rowid|row|row_?(no|num|number)|serial)$",
     re.IGNORECASE,
 )
+_INDEX_NAME = re.compile(r"__index_level_\d+__")  # of an index without a name, stored by pandas
+STORED_INDEX = "the index that pandas stored"
 _CAMEL_ID_NAME = re.compile(r"[a-z](Id|ID|Key)$")
 
 Kind = Literal[
@@ -90,6 +92,11 @@ class Column:
         return self.kind not in DROPPED_KINDS
 
     @property
+    def is_time_of_day(self) -> bool:
+        """Say whether its numbers are seconds since midnight."""
+        return self.number_format == TIME_OF_DAY
+
+    @property
     def why_dropped(self) -> str:
         """Why the model does not see this column; empty for one that it sees."""
         return "" if self.is_used else self.treatment.removeprefix("dropped: ")
@@ -125,7 +132,7 @@ def reading_of_type(dtype: pl.DataType) -> CellReading | None:
     if dtype == pl.Boolean:  # a text file would say true and false: both are read alike
         return CellReading("number", truth="true/false")
     if dtype == pl.Time:
-        return CellReading("number", number_format="12:34:56")
+        return CellReading("number", number_format=TIME_OF_DAY)
     return CellReading("string" if is_text_type(dtype) else "number")
 
 
@@ -308,19 +315,26 @@ def describe_column(
     integers: bool = False,
     is_category: bool = False,
     is_kept: bool = False,
+    is_index: bool = False,
 ) -> Column:
     """Say what a typed column holds and what will be done with it.
 
     `integers`: its numbers are whole as written. `is_category`: somebody chose it to be one.
-    `is_kept`: it is to be used even if it looks like an identifier.
+    `is_kept`: it is to be used even if it looks like an identifier. `is_index`: pandas stored it as
+    the index of the table; names like ``__index_level_0__`` say so, too.
     """
     kind, treatment = kind_of(facts, integers and not is_kept, is_category)
+    is_index = (is_index or has_name_of_index(facts.name)) and not (is_kept or is_category)
+    if is_index:
+        kind, treatment = "id-like", f"dropped: {STORED_INDEX}"
     if kind == "id-like" and is_kept:
         kind, treatment = _MANY_VALUED
     reading = reading or CellReading("number")
     written = reading.date_format
     if kind == "date" and written and not written.startswith("%Y") and "%B" not in written:
         treatment += f" (read as {way_in_words(written)})"
+    if kind == "number" and reading.number_format == TIME_OF_DAY:
+        treatment = f"time of day: {treatment}"
     if facts.n_missing and kind not in DROPPED_KINDS and kind != "text":
         treatment += "; empty: " + ("a value too" if reading.reads_as == "string" else "marked")
     return Column(
@@ -332,6 +346,11 @@ def describe_column(
         always=_always(facts) if kind == "constant" else None,
         **vars(reading),
     )
+
+
+def has_name_of_index(name: str) -> bool:
+    """Say whether a column has the name that pandas gives an index without one."""
+    return bool(_INDEX_NAME.fullmatch(name))
 
 
 def _always(facts: ColumnFacts) -> str | None:

@@ -40,6 +40,15 @@ class Frame(NamedTuple):
     has_names: bool
 
 
+def stored_index(schema: pa.Schema) -> tuple[str, ...]:
+    """Return the columns that pandas stored as the index of a table."""
+    try:
+        stored: Any = schema.pandas_metadata
+        return tuple(name for name in stored["index_columns"] if isinstance(name, str))
+    except (KeyError, TypeError, ValueError):  # none, or not written by pandas
+        return ()
+
+
 def read_frame(X: Any) -> Frame:
     """Read a table of pandas, polars, pyarrow or another library, or a 2-d array.
 

@@ -21,7 +21,7 @@ from rareclass.tables.batch import (
     unique_names,
 )
 from rareclass.tables.byte_streams import cannot_open
-from rareclass.tables.frames import frame_of_arrow
+from rareclass.tables.frames import frame_of_arrow, stored_index
 
 # A row group up to this size is read column by column as it is: that is the fastest.
 _SMALL_GROUP_BYTES = 32 << 20
@@ -57,6 +57,8 @@ class ParquetFile:
             raise cannot_open(path, error) or self._unreadable(error) from error
         self._given = list(schema.names)
         self.columns = unique_names(str(path), list(schema.names))
+        index, names = stored_index(schema), zip(schema.names, self.columns, strict=True)
+        self.index_columns = tuple(name for given, name in names if given in index)
         self.schema = pa.schema(
             [field.with_name(name) for field, name in zip(schema, self.columns, strict=True)]
         )

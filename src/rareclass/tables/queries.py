@@ -133,6 +133,7 @@ class QueryTable:
     """
 
     format_name = "database"
+    index_columns: tuple[str, ...] = ()
 
     def __init__(
         self, query: Query, scratch: str | Path | None = None, one_pass: bool = False

@@ -120,7 +120,8 @@ def parse_numbers(cells: pl.Series, reading: CellReading = _NUMBERS) -> ParsedNu
             truth = TRUTH_SPELLINGS if reading.truth else {}
             numbers = numbers_in(cells, reading.number_format, truth)
     elif cells.dtype in (pl.Duration, pl.Time):
-        numbers = cells.cast(pl.Duration("ns")).dt.total_seconds(fractional=True)
+        ns = cells.cast(pl.Duration("ns")).to_physical()
+        numbers = ns // 10**9 + (ns % 10**9) / 1e9  # whole seconds exactly
     elif _is_of_other_types(cells.dtype) or cells.dtype.is_temporal():
         raise _wrong_type(cells, "numbers")
     elif cells.dtype == pl.Boolean and not reading.truth:

@@ -49,6 +49,7 @@ class StoredTable:
         self.path, self._parts = path, parts
         first = parts[0]
         self.columns, self.format_name = first.columns, first.file.format_name
+        self.index_columns = first.file.index_columns
         for part in parts[1:]:
             place = part.file.path
             check_columns_agree(first.file.path, self.columns, place, part.columns, exactly=True)
@@ -239,7 +240,7 @@ def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:
 class _HeldTable:
     """Rows in memory, read as a file is; a column is read when it is asked for."""
 
-    path, format_name = Path("the table"), "table"
+    path, format_name, index_columns = Path("the table"), "table", ()
 
     def __init__(self, frame: Any) -> None:
         self._frame, self.columns = frame, [str(name) for name in frame.columns]

@@ -13,6 +13,7 @@ from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.cells import (
     LARGEST_EXACT,
     NUMBER_STYLES,
+    TIME_OF_DAY,
     TRUTH_PAIRS,
     TRUTH_VALUES,
     WrittenNumbers,
@@ -364,10 +365,12 @@ do. Write quantities without such zeros."]
             "codes of places or cards do. Write quantities without such zeros.",
         )
     elif found.reading.number_format is not None:
+        style = found.reading.number_format
+        what = "times of day, in seconds" if style == TIME_OF_DAY else "numbers"
         yield ColumnNote(
             FindingKind.NUMBER_FORMAT,
-            f"column {name!r} is read as numbers, written like {shown(profile.first_text)} (as in "
-            f"{found.reading.number_format}). --category {quote(name)} takes the cells as words.",
+            f"column {name!r} is read as {what}, written like {shown(profile.first_text)} (as in "
+            f"{style}). --category {quote(name)} takes the cells as words.",
         )
     elif found.reading.reads_as == "date" and len(profile.dates.ways) > 1:
         yield _note_of_two_ways(name, profile)

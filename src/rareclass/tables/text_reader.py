@@ -294,6 +294,8 @@ class TextFile:
     compression is damaged; on reading, at the first row that cannot be taken, naming row and line.
     """
 
+    index_columns: tuple[str, ...] = ()
+
     def __init__(
         self, stored: StoredFile, opened: Callable[[ByteStream, dict[str, Any] | None], TextReader]
     ) -> None:
