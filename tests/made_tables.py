@@ -6,7 +6,6 @@ import polars as pl
 
 
 def rare_mixture(n_rows, n_rare, n_features=4, seed=0):
-    """A small table: rare rows around two points, the majority spread out."""
     rng = np.random.default_rng(seed)
     y = np.zeros(n_rows, dtype=int)
     y[rng.choice(n_rows, n_rare, replace=False)] = 1

@@ -88,7 +88,6 @@ def test_a_folder_that_cannot_be_written_to_says_so_itself(tmp_path):
 
 @pytest.mark.thorough
 def test_many_processes_write_one_file_one_after_the_other(tmp_path):
-    """Each tries until it may; nobody's writing falls into another's."""
     script = (
         "import sys, time\nfrom pathlib import Path\n"
         "from rareclass.errors import InputError\nfrom rareclass.files import being_written\n"

@@ -67,7 +67,7 @@ MOST_CODE = {
     "stream": 2061,
     "tables": 4071,
 }
-MOST_LINES = {"src/rareclass": 75_071, "tests": 53_794, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_071, "tests": 53_671, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -115,7 +115,6 @@ def test_docstrings_begin_with_a_noun_or_a_verb():
 
 
 def texts():
-    """Strings of the package that hold a space and are no docstrings, with their places."""
     loose = {id(node.value) for _, node in nodes() if isinstance(node, ast.Expr)}
     for path, node in nodes():
         is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -49,7 +49,6 @@ MODULES = modules()
 
 
 def imports_of(name):
-    """The modules of the package that a module imports, at load or later."""
     found = set()
     for node in ast.walk(trees()[MODULES[name].relative_to(ROOT).as_posix()]):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rareclass"):
@@ -69,7 +68,6 @@ def imports():
 
 
 def a_circle(graph):
-    """Some circle of a graph, as the nodes along it; None where there is none."""
     done = set()
 
     def walk(node, trail):

@@ -35,7 +35,6 @@ ROOMS = ("decide", "ranking", "moments", "hyperball", "online")
 
 
 def public_estimators():
-    """Every estimator that a package gives away, but for what they are made of."""
     packages = [rareclass, *(import_module(f"rareclass.{room}") for room in ROOMS)]
     named = (getattr(package, name) for package in packages for name in package.__all__)
     kinds = {one for one in named if isinstance(one, type) and issubclass(one, BaseEstimator)}

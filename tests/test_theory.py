@@ -56,7 +56,6 @@ def solve(loss, K, lam):
 
 
 def hinge_rank(K, y, lam, rare_weight=None, rest_weight=None):
-    """RankSVM with nearly the hinge, all pairs formed."""
     rare, rest = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
     a = np.ones(len(rare)) if rare_weight is None else rare_weight
     b = np.ones(len(rest)) if rest_weight is None else rest_weight
@@ -71,7 +70,6 @@ def hinge_rank(K, y, lam, rare_weight=None, rest_weight=None):
 
 
 def hinge_svm(K, y, lam):
-    """The SVM without intercept, problem (44), with nearly the hinge."""
     t, n = 2 * y - 1, len(y)
 
     def loss(s):
@@ -83,7 +81,6 @@ def hinge_svm(K, y, lam):
 
 
 def largest_difference(one, other):
-    """Of two solutions with errors: what is certain of it, rounding errors of K' left out."""
     return np.abs(one[0] - other[0]).max() - one[1] - other[1]
 
 

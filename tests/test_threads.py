@@ -55,7 +55,6 @@ def answers(model, rows):
 
 
 def all_answers(models):
-    """Answers of several models, each to its rows: what a process is asked for."""
     return [answers(model, rows) for model, rows in models]
 
 
@@ -78,18 +77,12 @@ def from_threads(call):
 
 
 @pytest.mark.sampled(8)
-@pytest.mark.parametrize("k", range(len(ALL)), ids=[type(each).__name__ for each in ALL])
+@pytest.mark.parametrize("k", [None, *range(len(ALL))], ids=["table", *map(repr, ALL)])
 def test_threads_get_the_answers_of_one(k):
-    model = fitted(k)
-    known = answers(model, NEW)
+    model, rows = (of_tables(), TABLE) if k is None else (fitted(k), NEW)
+    known = answers(model, rows)
     assert known
-    for found in from_threads(lambda: answers(model, NEW)):
-        check_same(found, known)
-
-
-def test_threads_get_the_answers_of_one_from_a_table():
-    known = answers(of_tables(), TABLE)
-    for found in from_threads(lambda: answers(of_tables(), TABLE)):
+    for found in from_threads(lambda: answers(model, rows)):
         check_same(found, known)
 
 

@@ -25,7 +25,6 @@ UNEVEN = np.array([0.0, 0.02, -0.01, 0.01, -0.02])
 
 
 def cbr_fits(table):
-    """{set: {learner: AUC}} as the fits of two runs."""
     return [
         {"set": name, "method": learner, "run": run, "step": 2, "scaling": "unit", "code": "",
          "auc": [auc - 0.01, auc + 0.01], "accuracy": [auc] * 2, "fit_ms": [1.0, 3.0]}

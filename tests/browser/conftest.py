@@ -105,8 +105,6 @@ def axe():
 
 
 class Judged:
-    """Scores of rows with classes, as a page."""
-
     def __init__(self, y, scores, costs=None):
         self.y, self.scores = y, scores
         own = float(np.quantile(scores, 1 - 2 * y.mean()))

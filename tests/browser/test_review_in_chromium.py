@@ -16,8 +16,6 @@ THEMES = ("light", "dark")
 
 
 class Page:
-    """The page of a review of five rows a list, and its journal."""
-
     def __init__(self, chromium, address, journal):
         self.chromium, self.address, self.path = chromium, address, journal
 

@@ -14,7 +14,6 @@ QUICK = ("--members", "logistic regression", "--repeats", "1", "--top", "8")
 
 @pytest.fixture
 def data(tmp_path):
-    """Purchases in which every row of `lost` lost its label, and one is there with both labels."""
     rows = purchases().with_columns(amount=pl.col("amount") + 60.0 * (pl.col("fraud") == "yes"))
     fraud = rows["fraud"].to_list()
     for row in (3, 13, 23):

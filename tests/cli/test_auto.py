@@ -241,7 +241,6 @@ def test_the_screen_fits_the_width(auto, tmp_path, monkeypatch, width, details):
 
 
 def test_words_that_look_like_numbers_stay_words(tmp_path):
-    """A column of codes that the user calls a category is one to the model, also when scored."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 5, 300)
     rare = (codes == 2) & (rng.random(300) < 0.6)
@@ -308,7 +307,6 @@ def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path):
 
 @pytest.mark.thorough
 def test_a_pair_of_columns_gives_no_column_away(tmp_path):
-    """Only together they tell the class."""
     rng = np.random.default_rng(0)
     shop, town = rng.integers(0, 12, 2000), rng.integers(0, 12, 2000)
     path = tmp_path / "t.csv"

@@ -21,8 +21,6 @@ from rareclass.review.table import read_review_table
 
 
 class Month:
-    """A table without labels, its alerts and random rows with labels, and the truth."""
-
     def __init__(self, fitted, folder, n_random=90):
         self.folder, self.model_path = folder, fitted.model
         self.model = load_model(self.model_path)
@@ -124,7 +122,6 @@ def test_a_threshold_is_chosen_on_the_weighted_rows(month):
 
 
 def journal_of(month, kind):
-    """Write a journal of alerts and random rows, whose chances differ by strata, over rounds."""
     random, order = np.random.default_rng(1), np.argsort(-month.scores)
     n_alerts = int((month.scores > month.model.threshold).sum())
     alerts, near, far = order[:n_alerts], order[n_alerts : n_alerts + 100], order[n_alerts + 100 :]
@@ -164,7 +161,6 @@ JOURNALS = ("two strata", "alerts by chance", "two rounds", "repeated verdicts")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", JOURNALS)
 def test_threshold_and_evaluate_say_the_same(month, kind):
-    """One journal, threshold and measure have one number, whichever command is asked."""
     path, cuts = journal_of(month, kind), np.quantile(month.scores, [0.5, 0.8, 0.9, 0.97])
     checked = read_checked(month.model, month.table, path)
     for cut in map(float, cuts):
@@ -212,7 +208,6 @@ def test_a_rule_counts_as_met_where_the_estimate_meets_it(month, kind, rule):
      ("--threshold", "0.7"), ("--alerts", "60/600", "--prevalence", "0.2")],
 )  # fmt: skip
 def test_alerts_are_counted_on_all_rows(month, words):
-    """Every row has a score: a budget needs no label, and no count is an estimate."""
     given = ("threshold", month.model_path, month.table, "--journal", month.checked)
     found = json_of(*given, *words)
     n_above = int((month.scores > found["threshold"]).sum())
@@ -351,7 +346,6 @@ def is_fraud():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Rows to train on, and new ones with true and recorded labels."""
     folder = tmp_path_factory.mktemp("missed")
     orders(0)[1].write_csv(folder / "train.csv")
     true, recorded = orders(1)

@@ -24,7 +24,6 @@ FLAGS = ("--target", "fraud", "--scores")
 
 
 def scored(n_rows=120):
-    """Return two files of scores of the same rows, one with the labels, in different orders."""
     rng = np.random.default_rng(0)
     rare = np.arange(n_rows) % 10 == 0
     ids = [f"o-{k}" for k in range(n_rows)]

@@ -358,7 +358,6 @@ def test_pipes_and_devices(fitted, tmp_path):
 
 
 def options_of_all():
-    """Return the command, the name and the annotation of every option and argument."""
     return [
         (verb.callback.__name__, name, annotation)
         for verb in app.registered_commands

@@ -49,7 +49,6 @@ def test_same_model_and_messages_and_a_note(tmp_path, out, fitted, monkeypatch):
 
 @pytest.mark.usefixtures("on_disk")
 def test_a_combination_learns_from_a_sample_that_stands_for_all(tmp_path, monkeypatch):
-    """All rare rows and some others, whose weights add up to all."""
     seen = []
     fit = RareClassifier.fit
 

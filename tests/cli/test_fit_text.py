@@ -102,7 +102,6 @@ def test_a_folded_command_is_the_command(width):
 
 
 def test_another_threshold_is_one_that_the_command_takes():
-    """Whatever share of the rows is called rare, also nearly all of them."""
     scores = np.arange(2000.0)
     for share in (1e-4, 0.001, 0.05, 0.5, 0.94, 0.951, 0.9996, 1.0):
         rule = replace(default_thresholds(scores >= 1000, scores)[0], alerts=share * 2000)

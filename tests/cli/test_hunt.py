@@ -102,7 +102,6 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data):
 
 
 def two_kinds(second):
-    """Payments of which every 5th is of a second rare kind, 8 of them known."""
     table = payments()
     checked = table["checked"].to_list()
     checked[100:140:5] = [second] * 8

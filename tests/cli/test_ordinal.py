@@ -21,7 +21,6 @@ WORDS = ("low", "medium", "high")
 
 
 def stays(n_rows=300, seed=0):
-    """Return rows of which most have stayed 0 days; older and sicker ones stayed longer."""
     rng = np.random.default_rng(seed)
     days = np.searchsorted([0.8, 0.9, 0.97], rng.random(n_rows))
     return pl.DataFrame(

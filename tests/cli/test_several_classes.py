@@ -22,7 +22,6 @@ FAILURES = ("heat", "power", "wear")
 
 
 def machines(n=400, seed=0):
-    """Machines that run, and three kinds of failure, each with a reading of its own."""
     rng = np.random.default_rng(seed)
     kind = np.full(n, "none", dtype=object)
     kind[:60] = np.repeat(FAILURES, 20)
@@ -178,7 +177,6 @@ def test_a_report_has_a_section_on_the_classes(fitted, tmp_path, on_file):
 
 
 def test_every_way_to_ask_calls_a_row_the_same_class(fitted, tmp_path):
-    """A file of scores, Python, the service, and the counts of evaluate."""
     from rareclass.serving.live_model import open_served
 
     model, rows = fitted.model, machines(seed=1)
@@ -199,7 +197,6 @@ def test_every_way_to_ask_calls_a_row_the_same_class(fitted, tmp_path):
 
 
 def test_classes_keep_in_step_with_the_threshold_of_any(fitted, tmp_path):
-    """As many held-out rows are called a class as score above it, however it was set."""
     strict = tmp_path / "strict.rareclass"
     words = ("threshold", fitted.model, "--alerts", "20/400", "--confidence", "none")
     assert "Called each class above a probability of:" in run(*words, "--out", strict)

@@ -79,7 +79,6 @@ def test_a_long_cell_is_read(tmp_path, table):
 
 
 def test_what_is_odd_in_a_table_is_noted_once(tmp_path, table):
-    """Numbers that are not all numbers, zip codes, and columns of one name."""
     cells = ["n.v." if k % 10 == 4 else str(k / 7) for k in range(table.height)]
     codes = [f"{k % 7 * 4000:05d}" for k in range(table.height)]
     path = tmp_path / "t.csv"

@@ -250,7 +250,6 @@ def test_rows_of_training_are_noticed_in_any_order(fitted, tmp_path):
 
 
 def test_other_rows_are_not(fitted, tmp_path):
-    """As many of each class, drawn alike; a part of training, and training twice."""
     table = purchases(TRAINED)
     for seed in range(1, 9):
         other = purchases(TRAINED, seed)

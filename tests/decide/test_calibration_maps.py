@@ -32,7 +32,6 @@ def rows_of(seed, n_rare=30, n_majority=300, gap=1.5):
 
 @st.composite
 def counted(draw):
-    """Labels, scores of few levels, and whole weights above 0."""
     y, scores, _ = draw(samples(max_rows=12, weights=False))
     weight = draw(st.lists(st.integers(1, 3), min_size=len(y), max_size=len(y)))
     return y, scores, np.array(weight, dtype=float)

@@ -36,7 +36,6 @@ CONFIDENCE = 0.9
 
 @st.composite
 def scored(draw, n_max=60):
-    """Labels of both classes and scores, many of them tied or few."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n = draw(st.integers(4, n_max))
     y = random.permutation(n) < draw(st.integers(1, n - 1))

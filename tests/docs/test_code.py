@@ -117,7 +117,6 @@ def half_of_table(given):
 
 
 def a_checked_month(given):
-    """Scores and labels of a month, of which the alerts and some random rows were checked."""
     rng = np.random.default_rng(0)
     rare = np.arange(14_100) % 25 == 0
     scores = rng.normal(size=len(rare)) + 2.0 * rare
@@ -207,7 +206,6 @@ def write_model(name):
 
 
 def write_checked():
-    """Write a month of rows, and a CSV of its rare rows and some random ones as checked."""
     made_table(made_names()["X"]).write_csv("month.csv")
     rows = np.flatnonzero(Y | (np.arange(N_ROWS) % 5 == 1))
     reason = np.where(Y[rows], "alert", "random")

@@ -52,7 +52,6 @@ ALLOWED = {
 
 
 def typed_in(text):
-    """Figures outside code and formulas, and outside the marks that the command fills in."""
     return set(NUMBER.findall(NO_FIGURES.sub("", MARKED.sub("", text))))
 
 

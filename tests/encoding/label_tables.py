@@ -57,7 +57,6 @@ def made_frame(rng, n, y):
 
 @st.composite
 def folded_rows(draw):
-    """Rows in two to four folds: drawn, by group, or with rows that every fold learns from."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n, n_folds = draw(st.integers(30, 60)), draw(st.integers(2, 4))
     y = rng.random(n) < 0.3

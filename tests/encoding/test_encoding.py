@@ -76,7 +76,6 @@ def test_encoded_rows_are_finite_and_columns_count_about_alike():
 @pytest.mark.parametrize("weight", [None, np.arange(N) % 3 + 1.0])
 @pytest.mark.parametrize("numbers", ["quantiles", "clipped"])
 def test_it_is_the_dense_view_that_members_of_the_classifier_learn_from(numbers, weight):
-    """One encoding of tables: an oracle by the view itself."""
     frame = rows()
     encoder = TableEncoder(COLUMNS, 3, numbers)
     X = encoder.fit_transform(frame, RARE, weight)
@@ -178,7 +177,6 @@ def test_sparse_rows_get_unit_length_where_sparse():
 
 
 def test_model_file_gives_the_same_scores_back(tmp_path, encoder):
-    """Also checks that every type of every kind of column is on the list of trusted ones."""
     frame = rows()
     X = encoder.transform(frame)
     model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))

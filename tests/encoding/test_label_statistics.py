@@ -16,7 +16,6 @@ from rareclass.ensemble.training_rows import TrainingViews
 
 
 def learned_of(labels, statistics):
-    """The log-odds of every level with rows by column and name; those of pairs by both names."""
     names = statistics.category_names_
     singles = {
         (names[place], statistics.known_[place].name(level)): known.log_odds_[level]
@@ -81,7 +80,6 @@ def test_a_fold_learns_what_a_fit_of_its_training_rows_alone_learns(given_rows):
 
 
 def loop(cells, y, weight, part, smoothing, train, row):
-    """Log-odds and log count of a row, of the other parts of the training rows, or of all."""
     prior = sum(weight[i] for i in train if y[i]) / sum(weight[i] for i in train)
     rare = others = outside = total = 0.0
     for i in train:
@@ -124,7 +122,6 @@ def test_nested_log_odds_and_counts_row_by_row(given_rows):
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_a_word_without_rows_in_the_fold_is_a_word_never_seen(share, monkeypatch):
-    """To the fold that holds out all its rows, be it a level of its own or another word."""
     monkeypatch.setattr(table_statistics, "_KNOWN_UNSEEN", share)
     rng = np.random.default_rng(0)
     n = 200

@@ -294,7 +294,6 @@ WRITTEN = st.one_of(
 @example(odd=["true", "False"], n_numbers=0, is_first=True)
 @pytest.mark.filterwarnings("ignore:column")
 def test_a_file_and_a_frame_are_read_alike(tmp_path_factory, odd, n_numbers, is_first):
-    """The same kind and values, or the same refusal, whatever stands among how many numbers."""
     numbers = [str(k) for k in range(n_numbers)]
     cells = (odd + numbers if is_first else numbers + odd) * 2
     cells = (cells * (N // len(cells) + 1))[:N]
@@ -401,7 +400,6 @@ def test_lists_in_a_dictionary_are_refused_as_lists_are():
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
 def test_empty_cells_are_counted_in_rows_with_a_label(tmp_path, share):
-    """Rows without a label are not trained on, and their cells are none of the training."""
     random = np.random.default_rng(int(10 * share))
     y = pl.Series("y", [k % 10 == 0 for k in range(N)]).cast(pl.String)
     y = y.set(pl.Series(random.random(N) < share), None)

@@ -72,7 +72,6 @@ def test_a_weight_is_so_many_copies_in_the_same_fold(rows):
 
 
 def planted(n_rows):
-    """Columns 1 and 3 of four say something together only, column 0 alone."""
     rng = np.random.default_rng(0)
     codes = [rng.integers(0, n, n_rows) for n in (10, 12, 8, 12)]
     effect = rng.normal(size=(12, 12)) * 1.5

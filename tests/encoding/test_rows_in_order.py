@@ -21,7 +21,6 @@ N, N_CARDS, N_DAYS = 6000, 100, 60
 
 
 def payments(seed=0, in_bursts=True):
-    """Cards in the order of time; some are abused for ten days, or for good."""
     rng = np.random.default_rng(seed)
     day = np.arange(N) * N_DAYS // N
     card = rng.integers(0, N_CARDS, N)

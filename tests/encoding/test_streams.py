@@ -41,7 +41,6 @@ def through_files(encoder):
 
 
 def plain_statistics(x, half_life):
-    """Return mean and variance by the weights that the recurrences give each row."""
     weights = np.zeros(0)
     for t in range(1, len(x) + 1):
         a = max(1 / t, 1 - 2 ** (-1 / half_life))

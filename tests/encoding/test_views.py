@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 
 from rareclass.encoding import log_odds as category_statistics
 from rareclass.encoding.bounded_numbers import HOWS
@@ -156,17 +155,6 @@ def test_views_share_statistics_and_give_the_same():
         np.testing.assert_array_equal(X, own.fit_transform(TABLE, RARE, None, FOLD))
         new = statistics.encode(TABLE)
         np.testing.assert_array_equal(shared.transform(new), own.transform(TABLE))
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_view_is_saved_without_foreign_types(way):
-    view = DenseView(way)
-    view.fit_transform(TABLE, RARE, None, FOLD)
-    saved = skops.io.dumps(view)
-    types = skops.io.get_untrusted_types(data=saved)
-    assert all(name.startswith("rareclass.encoding.") for name in types)
-    opened = skops.io.loads(saved, trusted=types)
-    np.testing.assert_array_equal(opened.transform(TABLE), view.transform(TABLE))
 
 
 def test_columns_that_become_constant_in_a_part_of_the_rows():

@@ -13,7 +13,6 @@ from rareclass.ensemble.score_functions import LinearFunction
 
 
 def small_members(rounds, **kernel):
-    """Every registered member, of so few rounds, trees and settings that it takes no time."""
     boosting = "histogram boosting", "slow histogram boosting", "deep histogram boosting"
     linear = "logistic regression", "logistic regression on indicators"
     small = {name: {"rounds": rounds} for name in (*boosting, "catboost")}
@@ -56,8 +55,6 @@ class MeanDifference(FoldByFold):
 
 
 class Clock:
-    """Stands in for the clock of a time limit: seconds go by when somebody says so."""
-
     def __init__(self):
         self.now = 1000.0
         self.rows = []  # of each call of a slow member: rows, rare rows and folds

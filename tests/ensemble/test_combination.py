@@ -26,7 +26,6 @@ from rareclass.metrics import average_precision, interval, roc_auc
 
 @st.composite
 def held_out_scores(draw):
-    """Scores of some members: some know something, some nothing, some are copies of others."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n, n_rare = draw(st.integers(8, 40)), draw(st.integers(1, 5))
     y = np.zeros(n, bool)
@@ -251,7 +250,6 @@ def test_precision_among_as_many_as_are_rare():
 
 @st.composite
 def majorities(draw, most=80):
-    """Scores with many ties or none, some of them far out, and weights of whole numbers."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n = draw(st.integers(1, most))
     scores = random.normal(size=n) * 10.0 ** draw(st.integers(-6, 6))

@@ -16,7 +16,6 @@ TOGETHER = [member for member in MADE if member.package is None]
 
 
 def table(seed):
-    """Rare rows lie in the middle of three numbers, high in one, and have words of their own."""
     rng = np.random.default_rng(seed)
     y = np.arange(N) % 7 == 0
     numbers = rng.normal(size=(N, 5))

@@ -114,7 +114,6 @@ def test_the_contract_of_a_member(member):
 @pytest.mark.sampled(8)
 @BY_NAME
 def test_a_fold_learns_from_the_features_that_it_sees(member):
-    """The others may be anything; the mean of the functions scores rows of all features."""
     rows = encoded()
     own, rng = np.array([0, 1, 2]), np.random.default_rng(1)
     X = np.column_stack([rows.X, rng.normal(size=(80, 3))])

@@ -47,7 +47,6 @@ def dense(X):
 
 
 def relabelled(rows, number, how, rng):
-    """The rows with other labels where a fold holds them out, and nowhere else."""
     own, y = np.flatnonzero(rows.fold == number), rows.is_rare.copy()
     others = {"flipped": ~y[own], "permuted": rng.permutation(y[own]), "rare": True, "none": False}
     y[own] = others[how]
@@ -60,7 +59,6 @@ RELABELLED = st.sampled_from(["flipped", "permuted", "rare", "none"])
 @given(folded_rows(), st.integers(0, 3), RELABELLED)
 @draws(80)
 def test_no_feature_knows_a_label_that_its_fold_holds_out(given_rows, number, how):
-    """Neither of training rows nor of those held out, in any view."""
     rows, rng = given_rows
     number %= rows.n_folds
     every = np.arange(len(rows.fold))

@@ -71,7 +71,6 @@ def test_a_training_part_of_one_class_has_no_opinion(member):
 
 @BY_NAME
 def test_weights_put_a_thinned_majority_back(member):
-    """Scores follow the weights: far heavier rare rows raise the score of what is near them."""
     X, is_rare = a_table()
     light = member.learn(X, is_rare, None, 0, 1).scores(X).mean()
     heavy = member.learn(X, is_rare, np.where(is_rare, 50.0, 1.0), 0, 1).scores(X).mean()

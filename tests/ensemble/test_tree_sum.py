@@ -62,7 +62,6 @@ def level_tree(random, depth):
 
 
 def with_edges(tree, random):
-    """Some thresholds are infinite, or the largest below a rounding of float32."""
     n = len(tree.threshold)
     odd = np.array([np.inf, -np.inf, before_rounding(np.array([0.1]))[0]])
     edges = np.where(random.random(n) < 0.2, random.choice(odd, n), tree.threshold)

@@ -82,7 +82,6 @@ def test_the_greatest_decision_is_predicted():
 
 
 def test_rows_are_called_a_class_by_the_threshold_of_the_class():
-    """And the stated share of rare rows moves no decision."""
     probability = MODEL.predict_proba(NEW)[:, :3]
     called = called_class(probability, MODEL.class_offsets_)
     np.testing.assert_array_equal(MODEL.predict(NEW), np.array([*MODEL.pos_label_, "rest"])[called])
@@ -127,7 +126,6 @@ def test_held_out_rows_know_their_class_by_others():
 
 
 def test_each_class_is_in_every_fold():
-    """20 rows of a class in 5 folds are 4 in each."""
     from rareclass.ensemble.training_rows import FitInput, read_training_rows
 
     rows, _ = read_training_rows(FitInput(X, Y), 5, None, 0)
@@ -173,8 +171,6 @@ SIZES = [
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize(("sizes", "most"), SIZES)
 def test_classes_drawn_from_very_many_rows_keep_their_shares(sizes, most, is_weighted, monkeypatch):
-    """The probabilities of a class sum to the number, or the weight, of its rows."""
-
     def draw(seed):
         rng = np.random.default_rng(seed)
         label = np.repeat([0, 1, 2], sizes)

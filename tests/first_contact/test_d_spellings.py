@@ -100,7 +100,6 @@ def of_one_type(cells):
 
 
 def checked(value, column, read):
-    """Whatever holds a cell, it is read as the cell of training, or refused by all."""
     first, other = value.training[:2]
     for name, found in read([first]).items():
         assert found != REFUSED, name

@@ -105,7 +105,6 @@ def label_of(k):
 
 
 def learned(folder, records, hold=100, every=500):
-    """Return what a stream of records came to; the folder goes on where there is one."""
     folder.mkdir(exist_ok=True)
     source = folder / "rows.csv"
     with source.open("w", newline="") as file:

@@ -34,7 +34,6 @@ def payments(n, share, seed):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table whose negatives were thinned, rows as they come, and models of either statement."""
     path = tmp_path_factory.mktemp("base_rate")
     payments(1500, 0.12, 0).write_csv(path / "thinned.csv")
     payments(6000, STATED, 1).write_csv(path / "new.csv")

@@ -36,7 +36,6 @@ def strokes(seed, n=2000, n_rare=100):
 
 @st.composite
 def tables(draw):
-    """Labels, scores (tied or not, good or bad) and weights or none."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n = draw(st.integers(5, 600))
     y = random.permutation(n) < max(1, int(n * draw(st.sampled_from([0.01, 0.05, 0.3, 0.8]))))

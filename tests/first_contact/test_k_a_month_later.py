@@ -224,7 +224,6 @@ def test_evaluate_says_alerts_a_day(month, tmp_path):
 
 
 def test_rows_of_a_report_have_their_ids(month):
-    """The highest rows, those that were missed, and the rows nearest to these."""
     model, ids = load_model(month.model), payments(N, 1)["id"].to_list()
     for name in ("id", None):
         rows = read_rows(model, month.new, ReportOptions(n_shown=5, id_column=name))

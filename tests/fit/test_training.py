@@ -23,7 +23,6 @@ from rareclass.tables.table_file import open_table
 
 
 def noise(path, n_copies):
-    """Write 1,000 rows of noise; each of the 20 rare ones stands there `n_copies` times."""
     generator = np.random.default_rng(0)
     X = generator.normal(size=(1000, 4)).round(6)
     rare = np.arange(1000) < 20

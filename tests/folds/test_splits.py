@@ -33,7 +33,6 @@ def grouped(draw):
 
 
 def rare_of(y):
-    """The mask that the splitters take: the label of fewest rows, the last among equals."""
     return y if y.sum() <= (~y).sum() else ~y
 
 
@@ -78,7 +77,6 @@ def test_more_labels_than_two_are_dealt_evenly():
 
 
 def most_by_trying(is_rare, group):
-    """The most folds with both classes, over all ways to deal the groups."""
     group = np.unique(group, return_inverse=True)[1]
     n_groups, best = group.max() + 1, 0
     for dealing in itertools.product(range(n_groups), repeat=n_groups):

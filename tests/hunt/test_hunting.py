@@ -25,7 +25,6 @@ LISTED = ("row", "score", "sure", "ball", "found", "depth", "distance", "verdict
 
 
 def ships(n_labelled=8):
-    """600 rows of which every 15th is rare: heavy, slow, and mostly under flag XX."""
     generator = np.random.default_rng(0)
     rare = np.isin(np.arange(600), RARE_ROWS)
     label = np.full(600, "", dtype=object)

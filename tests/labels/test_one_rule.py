@@ -31,7 +31,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def values(labels):
-    """What labels of any type mean, so that 1, "1" and "1.0" are equal."""
     return [label_value(str(label)) for label in labels]
 
 

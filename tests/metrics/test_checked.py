@@ -231,7 +231,6 @@ def reviews(kind, y, score, n, seed):
 
 
 def simulated(kind, method, n, seed=0):
-    """Truths, values and whether intervals hold the truth; arrays by review and measure."""
     size = (1500, 0.06) if kind == "rounds" else (4000, 0.05)
     y, score, probability = table(*size, 1.8, seed)
     threshold = np.sort(score)[-150]

@@ -26,7 +26,6 @@ def test_the_average_is_the_mean_over_cases_with_ties(rows, ratio):
 
 
 def planted(share, apart, seed):
-    """Cases of which a share lost its label, scores, a threshold, and the true labels."""
     rng = np.random.default_rng(seed)
     true = np.arange(6_000) < 300
     scores = rng.normal(size=6_000) + apart * true
@@ -34,7 +33,6 @@ def planted(share, apart, seed):
 
 
 def of_true_labels(scores, threshold, true):
-    """Precision, recall, average precision and cases that the true labels give."""
     called = scores > threshold
     hits = (called & true).sum()
     return hits / called.sum(), hits / true.sum(), average_precision(true, scores), true.sum()

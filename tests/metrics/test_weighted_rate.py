@@ -32,7 +32,6 @@ def test_mid_p_bounds_are_their_definition(trials, share, tail):
 
 
 def rows_of(seed, n=300):
-    """Scores, classes and weights of 1 to 5, some majority row once."""
     random = np.random.default_rng(seed)
     is_rare, weight = random.random(n) < 0.2, random.integers(1, 6, n).astype(float)
     is_rare[0], weight[0] = False, 1.0

@@ -37,7 +37,6 @@ def model(table):
 
 
 def calls_of(work):
-    """How many Python functions a piece of work calls, after it has been done once."""
     work()
     count = 0
 

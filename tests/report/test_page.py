@@ -34,8 +34,6 @@ _VOID = {"meta", "link", "input", "img", "br"}
 
 
 class InputSummary(HTMLParser):
-    """Tags, ids and what they refer to; tags that are not closed in order."""
-
     def __init__(self):
         super().__init__()
         self.tags = []

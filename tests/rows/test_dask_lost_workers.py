@@ -24,7 +24,6 @@ MODEL = RankRCCV(lams=[1.0, 0.01], cv=3, tol=1e-10, landmarks=("rare", 40), rand
 
 
 def part(number):
-    """The rows of a part: read again, they are the same."""
     rng = np.random.default_rng(number)
     X = rng.normal(size=(ROWS, 4))
     return X, (X[:, 0] ** 2 + X[:, 1] / 2 + rng.normal(size=ROWS) / 2 > 4).astype(int)

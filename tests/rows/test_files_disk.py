@@ -71,7 +71,6 @@ def many_blocks(monkeypatch):
 
 
 def in_many_threads(reads):
-    """Whether many reads were of small blocks, in threads of a pool."""
     return sum(size <= 32 and name.startswith("rareclass_") for size, name in reads) > 25
 
 

@@ -36,7 +36,6 @@ def sums(block, factor, values):
 
 
 def again(block, token):
-    """A count of what an earlier pass left under a token."""
     known = block.memo.get("seen", token)
     if known is None:
         block.memo.put("seen", token, 1, 8)

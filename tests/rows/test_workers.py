@@ -16,7 +16,6 @@ def total(block):
 
 
 def threads_of_pools(beside=()):
-    """Threads that are there now, without those of other rows that may be ending."""
     names = (each for each in threading.enumerate() if each.name.startswith("rareclass_"))
     return [each for each in names if each not in beside]
 

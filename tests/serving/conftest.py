@@ -13,7 +13,6 @@ ROW = {"amount": 74.5, "items": 3, "country": "XX", "member": True}
 
 
 def fit(folder, *words, rows=None, name="m"):
-    """A model file of the purchases; a number for each order keeps `order` out of it."""
     rows = purchases() if rows is None else rows
     rows.write_csv(folder / f"{name}.csv")
     model = folder / f"{name}.rareclass"

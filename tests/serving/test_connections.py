@@ -38,7 +38,6 @@ class Listening(NamedTuple):
         return next(float(line.split()[-1]) for line in lines if line.startswith(name))
 
     def has_ended(self, within=20.0):
-        """Wait until no request is answered but the one that asks."""
         end = time.monotonic() + within
         while self.metric("rareclass_requests_in_flight") > 1:
             assert time.monotonic() < end

@@ -39,8 +39,6 @@ def test_a_body_type_that_is_not_read_is_refused(client):
 
 
 class Slow:
-    """Answers like another one, once it is told to."""
-
     def __init__(self, served):
         self._served = served
         self.asked, self.may_answer = threading.Event(), threading.Event()

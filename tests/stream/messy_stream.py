@@ -68,7 +68,6 @@ def outcome(folder):
 
 
 def assert_same(found, expected):
-    """Check that values are the same to the last bit, as a checkpoint holds them."""
     one, other = pack(found, KINDS), pack(expected, KINDS)
     assert json.dumps(one.tree) == json.dumps(other.tree)
     assert one.arrays.keys() == other.arrays.keys()
@@ -87,7 +86,6 @@ def options_for(source, learner="oam", **more):
 
 
 def run(options, folder, stop_after=None, leave_after=None):
-    """Run a stream to its end, to a signal after some rows, or for some events: then no more."""
     interruption, events = Interruption(), []
     with claimed(folder):
         loop = StreamLoop(options, folder, interruption)

@@ -36,7 +36,6 @@ from stream.messy_stream import assert_same, options_for, outcome, run
 
 
 def stored(value):
-    """A value as a restart finds it."""
     return unpack(pack(value, KINDS), KINDS)
 
 
@@ -165,7 +164,6 @@ def rows(n, seed, **changed):
 
 
 def feed(drift, encoder, columns, step):
-    """The rows of one segment, `step` at a time."""
     n = len(columns["amount"])
     for start in range(0, n, step):
         part = {name: cells[start : start + step] for name, cells in columns.items()}

@@ -16,7 +16,6 @@ from tables.readings import now, read_all, records_of
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Followed sources return at once, and look at finished files each time."""
     monkeypatch.setattr(sources, "_LONGEST_WAIT_SECONDS", 0.0)
     monkeypatch.setattr(sources, "_CHECK_SECONDS", 0.0)
     monkeypatch.setattr(sources, "_SETTLED_SECONDS", 0.0)

@@ -83,7 +83,6 @@ def as_fit_reads(path):
 
 
 def as_a_stream_reads(path):
-    """Read a row at a time, opened anew at every position."""
     rows, position = [], None
     while True:
         source = open_source(str(path), position)

@@ -30,7 +30,6 @@ from tables.readings import now, read_all, records_of
 
 
 def read_interrupted(reopen, sizes, stops):
-    """Read with batches of changing sizes, opening again where `stops` says so."""
     source, batches, k = reopen(None), [], 0
     while True:
         batch = source.read(sizes[k % len(sizes)])

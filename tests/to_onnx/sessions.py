@@ -23,7 +23,6 @@ def answers(model, rows):
 
 
 def differences(found, model, rows):
-    """The largest difference of scores and of probabilities, and whether labels are the same."""
     scores = float(np.abs(found["score"][:, 0] - model.score_samples(rows)).max())
     same = bool((found["label"] == model.predict(rows)).all())
     if "probability" not in found:

@@ -18,7 +18,6 @@ QUICK = ("--members", "logistic regression", "--folds", "2")
 
 
 def made(n_rows=300, seed=0):
-    """Numbers, a few and many words, a code, empty cells; about a tenth of the rows rare."""
     random = np.random.default_rng(seed)
     rare = np.arange(n_rows) % 10 == 3
     code = random.integers(0, 24, n_rows).astype(float)
