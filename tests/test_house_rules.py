@@ -31,7 +31,7 @@ MOST_CODE = {
     "cli": 3365,
     # 6 from metrics: rankings in the same order are said to be so, likewise in report
     "compare": 1386,
-    "decide": 2032,
+    "decide": 2025,
     # 27 from serving: encoders tell what is unlike training, and examples of it
     # 2 from tables: truth values are no ranges of a ball
     # 44 from fit: equal rows are found here, for fit and RareClassifier; the order of time
@@ -49,7 +49,8 @@ MOST_CODE = {
     # 6 from online: the labels of a call of partial_fit are settled here, for three rooms
     # 91 from encoding: which label is rare and which spellings are one, for everybody
     "labels": 872,
-    "metrics": 1906,
+    # 11 from decide and online: exact limits where no checked row is rare
+    "metrics": 1917,
     "model": 3849,
     "moments": 1584,
     "online": 2380,
@@ -67,7 +68,7 @@ MOST_CODE = {
     "stream": 2061,
     "tables": 4071,
 }
-MOST_LINES = {"src/rareclass": 75_071, "tests": 53_671, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_068, "tests": 53_674, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -1,13 +1,14 @@
 """Measures of a table of which only some rows were checked."""
 
 import re
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.stats import hypergeom
+from scipy.stats import beta, hypergeom
 
 from draws import draws, quick
 from faults import refused
@@ -291,19 +292,10 @@ def test_as_many_random_checks_as_it_says_bring_recall_within_the_wanted_width()
     assert 0.07 < np.mean(widths) < 0.13
 
 
-def test_no_random_case_found_still_has_an_interval():
-    y, score = np.zeros(1000, int), np.arange(1000.0)
-    y[990:] = 1
-    sample = checked_once(
-        y, by_rule(np.arange(980, 1000)), (np.arange(0, 980, 9), *at_random(109, 980))
-    )
-    found = checked_measures(score, sample, 979.5)
-    assert found.recall.value == 1  # each random row stands for fewer rows than there are hits
-    assert 0.2 < found.recall.low < 0.6
-    few = checked_once(
-        y, by_rule(np.arange(980, 1000)), (np.arange(0, 980, 49), *at_random(20, 980))
-    )
-    found = checked_measures(score, few, 979.5)
+def test_no_random_case_found_among_few_says_little():
+    y, score = np.repeat([0, 1], [990, 10]), np.arange(1000.0)
+    few = (np.arange(0, 980, 49), *at_random(20, 980))
+    found = checked_measures(score, checked_once(y, by_rule(np.arange(980, 1000)), few), 979.5)
     assert found.recall.value == pytest.approx(10 / (980 / 20 - 1))
     assert found.recall.high == 1
     assert any("too few to say what the recall is" in each for each in found.sentences())
@@ -351,7 +343,7 @@ def test_recall_from_few_random_checks(prevalence, n_random, tenths):
         found.append(checked_measures(score, sample, 0.5 - n_alerts))
     for name, truth in (("recall", hits / n_rare), ("n_rare", n_rare)):
         _, low, high = np.array([getattr(each, name) for each in found]).T
-        assert chance @ ((low <= truth + 1e-9) & (truth - 1e-9 <= high)) >= 0.9
+        assert chance @ ((low <= truth + 1e-9) & (truth - 1e-9 <= high)) >= 0.945
     mean = chance @ [each.recall.value for each in found]
     says_little = chance @ ["too few to say" in " ".join(each.sentences()) for each in found]
     if prevalence * n_random >= 2:
@@ -362,24 +354,73 @@ def test_recall_from_few_random_checks(prevalence, n_random, tenths):
         assert says_little <= 0.1
 
 
-@pytest.mark.parametrize("value", [-0.1, 0.0, 1.0, 1.5, np.nan, "0.9"])
-@pytest.mark.parametrize("name", ["level", "half_width"])
-def test_settings_out_of_range_are_refused(name, value):
+@draws(20)
+@given(st.integers(2, 100), st.floats(1.3, 50.0), st.sampled_from([0.8, 0.95, 0.99]))
+def test_limits_are_exact_where_no_random_row_is_rare_or_every_one(n, weight, level):
+    n_others = round(n * weight) + 1
+    tail, score = (1 - level) / 2, -np.arange(20 + n_others)
+    sample = checked_once((score > -20) * 1, by_rule(np.arange(20)), strata_below((n_others, n)))
+    found = checked_measures(score, sample, -19.5, level=level)
+    limit = min(beta.isf(tail, 1, n) * n_others, n_others - n)
+    assert found.n_rare[1:] == pytest.approx((20, 20 + limit), rel=2e-3)
+    assert found.recall[1:] == pytest.approx((20 / (20 + limit), 1), rel=2e-3)
+    drawn = checked_once((score <= -20) * 1, by_rule(np.arange(20)), strata_below((n_others, n)))
+    precision = checked_measures(np.where(score > -20, -9999, score), drawn, -9998).precision
+    low = max(beta.ppf(0.025, n, 1), n / n_others)
+    assert precision[1:] == pytest.approx((low, 1), rel=2e-3)
+
+
+def strata_below(*sizes):
+    """Rows 20, 21, ... in strata of n_rows, of which n are drawn evenly, not the highest."""
+    first, parts = 20, []
+    for n_rows, n in sizes:
+        parts.append((first + np.linspace(1, n_rows - 1, n).astype(int), *at_random(n, n_rows)))
+        first += n_rows
+    return listed(*parts)
+
+
+STRATA = [
+    *([(980, 80, n)] for n in (30, 44, 60)),
+    *([each] for each in ((300, 150, 4), (300, 150, 6), (500, 20, 70), (500, 20, 100))),
+    *([(200, 50, n), (2000, 60, m)] for n, m in ((0, 100), (10, 80), (12, 5))),
+    [(200, 50, 3), (400, 50, 6), (2000, 60, 60)],
+]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("strata", STRATA, ids=str)
+def test_intervals_of_strata_with_few_rare_rows_hold_the_truth(strata):
+    """Exact: sums over the numbers of rare rows that may be drawn from each stratum."""
+    parts = strata_below(*((n_rows, n) for n_rows, n, _ in strata))
+    edges = np.cumsum([0] + [n for _, n, _ in strata])
+    score, n_rare = -np.arange(20 + sum(each[0] for each in strata)), 20 + sum(s[2] for s in strata)
+    chances = [hypergeom(n_rows, m, n).pmf(np.arange(min(n, m) + 1)) for n_rows, n, m in strata]
+    of_all = covered = 0.0
+    for found in np.argwhere(reduce(np.multiply.outer, chances) > 1e-3):
+        y = (score > -20) * 1
+        for first, k in zip(edges, found, strict=False):
+            y[parts.rows[first : first + k]] = 1
+        chance = np.prod([of_k[k] for of_k, k in zip(chances, found, strict=True)])
+        got = checked_measures(score, checked_once(y, by_rule(np.arange(20)), parts), -19.5)
+        of_all += chance
+        holds = got.n_rare.low <= n_rare <= got.n_rare.high
+        assert holds == (got.recall.low <= 20 / n_rare <= got.recall.high)
+        covered += chance * holds
+    assert covered / of_all >= 0.945
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({name: value}, re.escape(f"{name}={value!r} must be strictly between 0 and 1."))
+        for name in ("level", "half_width")
+        for value in (-0.1, 0.0, 1.0, 1.5, np.nan, "0.9")
+    ]
+    + [({"method": "model-assisted"}, "needs the probability of each row")],
+)
+def test_settings_that_are_refused(settings, says):
     y, score, _ = table(100, 0.2, 1.0, 0)
-    sample = checked_once(y, by_rule(np.arange(50)))
-    said = f"{name}={value!r} must be strictly between 0 and 1."
-    with pytest.raises(ValueError, match=re.escape(said)):
-        checked_measures(score, sample, 1.0, **{name: value})
-
-
-def test_a_model_assisted_estimate_needs_probabilities():
-    y, score, _ = table(100, 0.2, 1.0, 0)
-    sample = checked_once(y, by_rule(np.arange(50)))
-    with pytest.raises(ValueError, match="needs the probability of each row"):
-        checked_measures(score, sample, 1.0, method="model-assisted")
-
-
-def test_a_sample_without_a_rare_row_is_refused():
-    sample = checked_once(np.zeros(10, int), by_rule(np.arange(5)))
-    with refused(ErrorKind.LABELS):
-        checked_measures(np.arange(10.0), sample, 5.0)
+    with pytest.raises(ValueError, match=says):
+        checked_measures(score, checked_once(y, by_rule(np.arange(50))), 1.0, **settings)
+    with refused(ErrorKind.LABELS):  # no checked row is rare
+        checked_measures(score, checked_once(0 * y, by_rule(np.arange(50))), 1.0)

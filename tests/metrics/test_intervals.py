@@ -89,15 +89,11 @@ def test_perfect_separation_has_a_one_sided_bound():
     s = y.astype(float)
     s[0] = 2.0
     assert 0.6 < interval("roc_auc", y, s).low < 0.9
-
-
-def test_one_rare_row_says_almost_nothing():
-    y = np.arange(100) == 90
+    alone = np.arange(100) == 90  # one rare row says almost nothing
     for measure, _ in AREAS:
-        found = interval(measure, y, np.arange(100.0))
+        found = interval(measure, alone, np.arange(100.0))
         assert found.low < 0.1
-        assert found.high > found.value
-    assert interval("roc_auc", y, np.arange(100.0)).high > 0.99
+        assert found.high > (0.99 if measure == "roc_auc" else found.value)
 
 
 def test_a_greater_level_is_wider_and_more_rows_are_narrower():

@@ -1,5 +1,6 @@
 """The ways to count rows into cells: each against the definition, and where they meet."""
 
+from functools import partial
 from itertools import pairwise
 from unittest.mock import patch
 
@@ -17,17 +18,12 @@ from rareclass.metrics.rare_cells import collapse
 from rareclass.metrics.scored_classes import split_scores
 
 
-def by_compiled_search(split):
-    with patch.object(rare_cells, "_SEARCH_FROM", 0):
+def searched(split, compiled_from):
+    with patch.object(rare_cells, "_SEARCH_FROM", compiled_from):
         return collapse(split)
 
 
-def by_plain_search(split):
-    with patch.object(rare_cells, "_SEARCH_FROM", 10**9):
-        return collapse(split)
-
-
-WAYS = [by_compiled_search, by_plain_search]
+WAYS = [partial(searched, compiled_from=n) for n in (0, 10**9)]
 
 
 def cells_by_definition(y, scores, weight):

@@ -13,7 +13,6 @@ from rareclass.decide.rarity_scores import (
     EstimatorWrapper,
     Folds,
     WrappedRows,
-    fit_columns,
     is_ranker,
     rarity_scores,
 )
@@ -171,13 +170,9 @@ class CalibratedRanker(EstimatorWrapper):
         rows = self._read(X, y, sample_weight)
         # Shares out of range are refused before anything is learned.
         log_odds_shift(0.5, self.prevalence, self.majority_sampling_rate)
-        weights = {"sample_weight": rows.weight}
-        if rows.weight is not None and not fit_columns(self.estimator, weights):
-            warn(
-                f"{type(self.estimator).__name__} takes no sample_weight: weights count in the map "
-                "from scores to probabilities alone.",
-                finding=Finding(FindingKind.WEIGHTS_IN_MAP),
-            )
+        self._tell_of_weights(
+            rows, "in the map from scores to probabilities", Finding(FindingKind.WEIGHTS_IN_MAP)
+        )
         folds = self._folds(rows, groups)
         found = Parallel(n_jobs=self.n_jobs)(
             delayed(self._held_out)(rows, train, test) for train, test in folds
@@ -221,11 +216,8 @@ class CalibratedRanker(EstimatorWrapper):
         """Row numbers to learn from and to score, of weight above 0, by fold."""
         is_rare, counts = rows.is_rare, np.zeros(len(rows.y), dtype=bool)
         counts[rows.kept] = True
-        splitter, n_folds = None, self._n_folds()
-        if n_folds is not None:
-            splitter = self._splitter(n_folds, rows, groups, "Give more rows of that class.")
-        folds = []
-        for number, (train, test) in enumerate(self._split(rows, is_rare, groups, splitter)):
+        pairs, folds = self._split(rows, is_rare, groups, "Give more rows of that class."), []
+        for number, (train, test) in enumerate(pairs):
             train, test = train[counts[train]], test[counts[test]]
             if is_rare[train].all() or not is_rare[train].any():
                 raise InputError(

@@ -16,8 +16,6 @@ from rareclass.decide.rarity_scores import (
     EstimatorWrapper,
     Folds,
     WrappedRows,
-    fit_columns,
-    last_step,
     rarity_scores,
 )
 from rareclass.decide.threshold_rule import ChosenBand, ReviewBand, ThresholdRule
@@ -172,14 +170,7 @@ class DecisionClassifier(EstimatorWrapper):
             self.held_out_scores_ = self._scores(self.estimator, rows.X)
         else:
             columns = {"sample_weight": rows.weight, "groups": groups, "time": time}
-            given = fit_columns(self.estimator, columns)
-            if rows.weight is not None and not any(
-                each.endswith("sample_weight") for each in given
-            ):
-                warn(
-                    f"{type(last_step(self.estimator)).__name__}.fit takes no sample_weight: "
-                    "weights count for the threshold alone."
-                )
+            self._tell_of_weights(rows, "for the threshold")
             self._learn(rows, columns, self._folds(rows, groups, time))
         self._keep_columns(self.estimator_)
         self._choose(rows.is_rare, rows.weight, time, costs, grouped=groups is not None)
@@ -233,9 +224,7 @@ class DecisionClassifier(EstimatorWrapper):
         if n_folds is not None and time is not None and groups is None:
             by = self._time_of_folds(time, len(rows.y))
             splitter = RareTimeSplit(n_folds, pos_label=rows.labels.pos_label)
-        elif n_folds is not None:
-            splitter = self._splitter(n_folds, rows, groups, 'Use cv="prefit" with other rows.')
-        folds = self._split(rows, rows.y, by, splitter)
+        folds = self._split(rows, rows.y, by, 'Use cv="prefit" with other rows.', splitter)
         tested = np.bincount(np.concatenate([test for _, test in folds]))
         if tested.max() > 1:
             raise ValueError(

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from rareclass import folds
 from rareclass.errors import ErrorKind, InputError
-from rareclass.findings import warn
+from rareclass.findings import Finding, warn
 from rareclass.labels.spelling import spelled_as
 from rareclass.labels.two_classes import (
     Labels,
@@ -244,6 +244,15 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         y = spelled_as(label_array(y).reshape(-1), labels.classes)
         return WrappedRows(X, y, weight, labels)
 
+    def _tell_of_weights(
+        self, rows: WrappedRows, where: str, finding: Finding | None = None
+    ) -> None:
+        """Warn of weights that the estimator does not take."""
+        if rows.weight is not None and not fit_columns(self.estimator, {"sample_weight": rows.y}):
+            name = type(last_step(self.estimator)).__name__
+            said = f"{name} takes no sample_weight: weights count {where} alone."
+            warn(said, finding=finding)
+
     def _n_folds(self) -> int | None:
         """Number of folds that ``cv`` is; None where it is a splitter or a list of folds."""
         is_number = isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool)
@@ -258,12 +267,13 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         n_folds = folds_at_most(n_folds, rows.labels, remedy)
         return folds.RareStratifiedKFold(n_folds, random_state=seed, pos_label=pos_label)
 
-    def _split(self, rows: WrappedRows, target: np.ndarray, by: Any, splitter: Any) -> Folds:
-        """Row numbers to learn from and to score, by fold.
-
-        A `splitter`, for a whole number of folds, splits the rows of weight above 0; None leaves
-        the splitting to ``cv``, which is shown `target` as y. Both are shown `by` as groups.
-        """
+    def _split(
+        self, rows: WrappedRows, target: np.ndarray, by: Any, remedy: str, splitter: Any = None
+    ) -> Folds:
+        """Row numbers to learn from and to score, by fold; `by` are the groups of all splitters."""
+        n_folds = self._n_folds()
+        if n_folds is not None and splitter is None:
+            splitter = self._splitter(n_folds, rows, by, remedy)
         if splitter is not None:
             kept = rows.kept
             among = None if by is None else np.asarray(by)[kept]

@@ -30,6 +30,7 @@ _SAYS_LITTLE = 0.5  # width of an interval of recall from which on its middle sa
 # Columns that the open rows that are not rare are gathered in.
 _BINS = 200
 _RARE, _OTHERS, _UNSEEN = 1, 2, 3  # kinds of columns
+_ENDLESS = 1e9  # trials whose share of the class is as good as nil
 
 
 class CheckMethod(StrEnum):
@@ -145,9 +146,11 @@ def checked_measures(
     as i. Numbers of rows are known and not estimated.
 
     Intervals are percentiles of replicates, with a fixed seed. Each gives a row's weight a gamma
-    distribution of the weight's mean and variance. Half an unseen row of each weight and class is
-    added (Jeffreys' prior), so that an interval has width where no rare row was drawn: to the upper
-    limit where such rows raise the measure, to the lower limit where they lower it.
+    distribution of the weight's mean and variance. An unseen row of each weight and class is added
+    to the upper limit where it raises the measure, and to the lower limit where it lowers it: half
+    a row (Jeffreys' prior), or, where none of the n random rows of a weight w is of the class,
+    :math:`n w B` rows with B of the beta distribution (1, n). Percentiles of that are exact: they
+    are the limits of Clopper and Pearson.
 
     Parameters
     ----------
@@ -304,6 +307,8 @@ class _Varying(NamedTuple):
     sign: FloatArray  # 1 or -1
     itself: FloatArray  # part of the correction that is not above itself
     kind: FloatArray  # of `_RARE`, `_OTHERS`, `_UNSEEN`
+    unit: FloatArray  # rows that an unseen row of a class without rows stands for, else 0
+    n_trials: FloatArray  # random rows among which there is none of the class
 
     @classmethod
     def of(
@@ -317,9 +322,9 @@ class _Varying(NamedTuple):
         """Collect the columns of a side.
 
         Each open rare row is one; the other open rows are at most `_BINS`, each at its middle row.
-        A group of open rows of similar weight has an unseen row of each class, half a row's worth.
-        Where a side has unknown rows and no open one, the unseen rows have the weight of those
-        `lent` by the other side.
+        A group of open rows of similar weight has an unseen row of each class. Where a side has
+        unknown rows and no open one, the unseen rows have the weight of those `lent` by the other
+        side.
         """
         rows = side.open[np.argsort(-score[side.open], kind="stable")]
         is_rare = sample.y[rows] == 1
@@ -346,9 +351,22 @@ class _Varying(NamedTuple):
             squares = (sample.weight[alike] * factor) @ (sample.weight[alike] * factor)
             itself = 0.5 + 0.5 * squares * part**2 / mean**2
             place = alike[len(alike) // 2] if len(rows) else unknown[len(unknown) // 2]
-            columns.append((place, mean, variance, sign, itself, abs(kind)))
-        table = np.array(columns, float).reshape(-1, 6).T
+            is_class = (sample.y[alike] == 1) == (kind == _UNSEEN)
+            is_empty = abs(kind) == _UNSEEN and not (len(rows) and is_class.any())
+            unit = float((sample.weight[alike] * np.abs(factor)).max()) if is_empty else 0.0
+            n_trials = len(alike) if len(rows) else _ENDLESS
+            columns.append((place, mean, variance, sign, itself, abs(kind), unit, n_trials))
+        table = np.array(columns, float).reshape(-1, 8).T
         return cls(table[0].astype(np.intp), *table[1:])
+
+    def of_empty(self, n: int) -> FloatArray:
+        """Draw, evenly spread, n numbers of unseen rows for each class without rows."""
+        is_empty = self.unit > 0.0
+        unit, n_trials = self.unit[is_empty], self.n_trials[is_empty]
+        chance = np.tile(np.linspace(0.0, 1.0, n)[:, None], len(unit))
+        # ``1 - U**(1 / n)`` has the beta distribution (1, n).
+        shares = 1.0 - np.random.default_rng(1).permuted(chance, axis=0) ** (1.0 / n_trials)
+        return unit * n_trials * shares
 
 
 class _Totals(NamedTuple):
@@ -442,7 +460,7 @@ class _Estimate:
         return found._replace(recall=np.array([recall]), area=np.clip(area, 0.0, 1.0))
 
     def replicates(self, n: int) -> tuple[_Bounds, _Bounds]:
-        """Draw the corrections from gamma distributions, n times; for sums, and for ratios.
+        """Draw the corrections n times; for sums, and for ratios.
 
         Of the unseen rows those that raise a measure count for its upper limit, and those that
         lower it for its lower limit: rare rows raise sums; above the threshold they raise ratios,
@@ -454,10 +472,12 @@ class _Estimate:
         raises_ratios = raises_sums == (np.arange(len(scale)) < self._n_above)
         counted = [is_seen | each for up in (raises_sums, raises_ratios) for each in (~up, up)]
         found: list[list[_Totals]] = [[] for _ in counted]
+        of_empty = varying.of_empty(n)
         step = max(_BLOCK // max(len(scale), 1), 1)
         for start in range(0, n, step):
             shape = min(step, n - start), len(scale)
             drawn = random.gamma(varying.mean / scale, scale, shape)
+            drawn[:, varying.unit > 0.0] = of_empty[start : start + step]
             for mask, totals in zip(counted, found, strict=True):
                 # The rows that a weight stands for are spread around its score: half lie above.
                 totals.append(self._totals(np.where(mask, drawn, 0.0), 0.5, 0.5))

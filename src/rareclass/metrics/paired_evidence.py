@@ -192,25 +192,15 @@ def _share_evidence(
     return _evidence(pair, shares, spread.scaled(squared), [squared * x for x in made_up], method)
 
 
-def precision_at_k_evidence(pair: ScoredPair, k: float) -> PairEvidence:
-    """Both intervals of the precision at k, their correlation by the influence of each row."""
-    return _at_k_evidence(pair, k, precision_estimate)
-
-
-def recall_at_k_evidence(pair: ScoredPair, k: float) -> PairEvidence:
-    """Both intervals of the recall at k, their correlation by the influence of each row."""
-    return _at_k_evidence(pair, k, recall_estimate)
-
-
 def lift_at_k_evidence(
     pair: ScoredPair, k: float | None = None, share: float | None = None
 ) -> PairEvidence:
     """Both intervals of the lift at k, their correlation by the influence of each row."""
-    return _at_k_evidence(pair, depth(_columns(pair)[0].cells, k, share), lift_estimate)
+    return _at_k_evidence(lift_estimate, pair, depth(_columns(pair)[0].cells, k, share))
 
 
 def _at_k_evidence(
-    pair: ScoredPair, k: float, estimate: Callable[[RareCells, float], TopEstimate]
+    estimate: Callable[[RareCells, float], TopEstimate], pair: ScoredPair, k: float
 ) -> PairEvidence:
     """Both Wilson's intervals of the recall among the top k, times a factor."""
     cells, n_rare = [each.cells for each in _columns(pair)], _n_trials(pair.rare)
@@ -248,11 +238,7 @@ def _recall_influences(
 
 
 def _rare_at_cut(cells: RareCells, k: float) -> float:
-    """Chance that a row at the cut is rare.
-
-    Counted as far to each side as the number of rows above a score varies by chance,
-    ``sqrt(k (1 - k / W))``.
-    """
+    """Share of rare rows as near the cut as k varies by chance, ``sqrt(k (1 - k / W))`` rows."""
     total = cells.n_rare + cells.n_majority
     reach = math.sqrt(max(k * (1.0 - k / total), 0.0))
     low, high = max(k - reach, 0.0), min(k + reach, total)
@@ -297,8 +283,8 @@ def expected_cost_evidence(
 EVIDENCE: Mapping[str, Callable[..., PairEvidence]] = {
     "roc_auc": roc_auc_evidence,
     "average_precision": average_precision_evidence,
-    "precision_at_k": precision_at_k_evidence,
-    "recall_at_k": recall_at_k_evidence,
+    "precision_at_k": partial(_at_k_evidence, precision_estimate),
+    "recall_at_k": partial(_at_k_evidence, recall_estimate),
     "lift_at_k": lift_at_k_evidence,
     "partial_auc": partial_auc_evidence,
     "expected_cost": expected_cost_evidence,
