@@ -187,7 +187,7 @@ def test_a_stream(tmp_path):
     purchases(1000).write_csv(path)
     run(
         "stream", path, "--target", "fraud", "--checkpoint", folder, "--learner", "oam", "--drop",
-        "order", "--report-every", 250, "--alerts", tmp_path / "a.csv", "--alert-budget", "20/200",
+        "order", "--report-every", 250, "--alert-file", tmp_path / "a.csv", "--alerts", "20/200",
     )  # fmt: skip
     told = json_of("report", folder, "-o", out)
     page = text_of(out.read_text())

@@ -32,19 +32,20 @@ def rows(tmp_path):
     return path
 
 
+def streamed(source, folder, *more):
+    usual = {"--target": "fraud", "--learner": "oam", "--id": "order", "--report-every": 200}
+    left = [word for pair in usual.items() if pair[0] not in more for word in pair]
+    return invoke("stream", source, "--checkpoint", folder, *left, *more)
+
+
 def stream(source, folder, *more):
-    result = run(
-        "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
-        "--id", "order", "--report-every", 200, *more,
-    )  # fmt: skip
-    return result
+    result = streamed(source, folder, *more)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split())
 
 
 def refused(source, folder, *more):
-    target = [] if "--target" in more else ["--target", "fraud"]
-    learner = [] if "--learner" in more else ["--learner", "oam"]
-    words = ["stream", source, "--checkpoint", folder, *target, *learner, *more]
-    return complaint(*words)
+    return message(streamed(source, folder, *more))
 
 
 def test_reports_log_and_what_to_do_next(rows, tmp_path):
@@ -141,13 +142,10 @@ def test_sources_that_are_no_tables(tmp_path, name, content, said):
     assert not (tmp_path / "run").exists()
 
 
-def test_folders_that_are_not_a_streams(rows, tmp_path):
+def test_folders_that_are_not_a_streams_or_in_use(rows, tmp_path):
     assert "'rows.csv'" in refused(rows, tmp_path)
     assert "is a file" in refused(rows, rows)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv"]
-
-
-def test_a_folder_in_use(rows, tmp_path):
     with claimed(tmp_path / "run"):
         (tmp_path / "run" / "checkpoint-x").touch()
         assert "is in use by another running" in refused(rows, tmp_path / "run")
@@ -170,21 +168,17 @@ def test_bad_rows_are_counted_kept_and_may_be_too_many(rows, tmp_path):
 
 def command(*words, **more):
     code = "from rareclass.cli.main import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        **more,
-    )  # fmt: skip
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    words = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.Popen(words, text=True, **(pipes | more))
 
 
 @pytest.mark.thorough
 def test_standard_input_and_a_second_time(tmp_path):
     text, folder = purchases(500).write_csv(), tmp_path / "run"
     words = ["stream", "-", "--target", "fraud", "--learner", "oam", "--checkpoint", folder]
-    for piped, expected in (
-        (text[:9000], "to its end"),
-        (text, "Continuing"),
-        (text, "No new rows"),
+    for piped, expected in zip(
+        (text[:9000], text, text), ("to its end", "Continuing", "No new rows"), strict=True
     ):
         piped = piped[: piped.rindex("\n") + 1]
         out, err = command(*words).communicate(piped)
@@ -250,11 +244,7 @@ def test_a_dumb_terminal_gets_lines(rows, tmp_path, monkeypatch):
     ours, theirs = pty.openpty()
     words = ["stream", rows, "--target", "fraud", "--learner", "oam", "--checkpoint"]
     environment = os.environ | {"TERM": "dumb", "COLUMNS": "60"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from rareclass.cli.main import main; main()",
-         *map(str, words), str(tmp_path / "run")],
-        stdout=theirs, stderr=theirs, env=environment,
-    )  # fmt: skip
+    process = command(*words, tmp_path / "run", stdout=theirs, stderr=theirs, env=environment)
     process.wait()
     os.close(theirs)
     shown = os.read(ours, 100_000).decode()
@@ -281,64 +271,52 @@ def test_a_rare_label_that_never_comes_is_told(rows, tmp_path):
 
 
 def test_a_column_that_a_stream_did_not_learn_from_is_known_to_its_model(tmp_path):
-    table = purchases(200).with_columns(when=pl.lit("2024-03-01 10:00"))
-    table.write_csv(tmp_path / "t.csv")
-    words = ("-t", "fraud", "--checkpoint", tmp_path / "run", "--learner", "oam")
-    run("stream", tmp_path / "t.csv", *words)
-    done = invoke("score", tmp_path / "run", tmp_path / "t.csv", "-o", tmp_path / "s.csv")
-    assert done.exit_code == 0, done.output
-    assert "does not know" not in done.output
-
-
-def alerting(source, folder, *more):
-    return invoke(
-        "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
-        "--id", "order", *(() if "--report-every" in more else ("--report-every", 500)), *more,
-    )  # fmt: skip
+    table, folder = tmp_path / "t.csv", tmp_path / "run"
+    purchases(200).with_columns(when=pl.lit("2024-03-01 10:00")).write_csv(table)
+    stream(table, folder)
+    assert "does not know" not in run("score", folder, table, "-o", tmp_path / "s.csv")
 
 
 def test_a_budget_a_day_on_the_command_line(tmp_path):
     path, alerts = tmp_path / "rows.csv", tmp_path / "alerts.csv"
     days = [f"2026-03-{1 + k // 200:02d}T08:00" for k in range(1000)]
     purchases(1000).with_columns(when=pl.Series(days)).write_csv(path)
-    more = ("--alerts", alerts, "--alert-budget", "12/day", "--time", "when")
-    result = alerting(path, tmp_path / "run", *more)
-    assert result.exit_code == 0, result.output
+    more = ("--alert-file", alerts, "--alerts", "12/day", "--time", "when")
+    said = stream(path, tmp_path / "run", *more)
     table = pl.read_csv(alerts)
-    assert f"Alerts: {len(table)}, at most 12/day, in" in " ".join(result.stdout.split())
+    assert f"Alerts: {len(table)}, at most 12/day, in" in said
     counts = table["time"].str.head(10).value_counts()["count"].to_list()
     assert len(counts) == 5
     assert 10 <= max(counts) <= 12
     assert table["reason_1"].str.contains(r"^(amount|country) = ").mean() > 0.9
     for changed in (
-        ("--alerts", alerts),
-        ("--alerts", alerts, "--alert-budget", "9/day", "--time", "when"),
+        ("--alert-file", alerts),
+        ("--alert-file", alerts, "--alerts", "9/day", "--time", "when"),
         (),
     ):
-        assert "was begun with --alert" in message(alerting(path, tmp_path / "run", *changed))
+        assert "was begun with --alert" in refused(path, tmp_path / "run", *changed)
 
 
 def test_options_that_contradict(tmp_path):
     path, folder = tmp_path / "rows.csv", tmp_path / "run"
     purchases(300).with_columns(seconds=60 * pl.int_range(pl.len())).write_csv(path)
     alerts = tmp_path / "alerts.jsonl"
-
-    by_day = ("--alerts", alerts, "--alert-budget", "5/day")
+    by_day = ("--alert-file", alerts, "--alerts", "5/day")
     together, missing = ErrorKind.COMBINATION, ErrorKind.MISSING_COLUMN
     for more, kind, facts in (
-        (("--alert-budget", "5/100"), together, ("--alert-budget", "--alerts")),
-        (("--time", "when"), together, ("--time", "--alerts")),
-        (("--alerts", tmp_path / "alerts.txt"), ErrorKind.FILE_FORMAT, (".jsonl", ".csv")),
-        (by_day, together, ("--alert-budget 5/day", "--time")),
+        (("--alerts", "5/100"), together, ("--alerts", "--alert-file")),
+        (("--time", "when"), together, ("--time", "--alert-file")),
+        (("--alert-file", tmp_path / "alerts.txt"), ErrorKind.FILE_FORMAT, (".jsonl", ".csv")),
+        (by_day, together, ("--alerts 5/day", "--time")),
         ((*by_day, "--time", "contry"), missing, ("'contry'", "'country'")),
         ((*by_day, "--time", "seconds"), ErrorKind.SETTING, ("300", "86,400")),
         ((*by_day, "--time", "country"), ErrorKind.CELL, ("Line 2", "'country'", "'DE'")),
     ):
-        refusal(alerting(path, folder, *more), kind, *facts)
-    refusal(alerting(tmp_path, folder, "--alerts", alerts), together, alerts)
+        refusal(streamed(path, folder, *more), kind, *facts)
+    refusal(streamed(tmp_path, folder, "--alert-file", alerts), together, alerts)
     alerts.write_text("something else\n")
-    more = ("--alerts", alerts, "--alert-budget", "5/100")
-    refusal(alerting(path, folder, *more), ErrorKind.EXISTING_FILE, alerts)
+    more = ("--alert-file", alerts, "--alerts", "5/100")
+    refusal(streamed(path, folder, *more), ErrorKind.EXISTING_FILE, alerts)
     assert alerts.read_text() == "something else\n"
     assert not folder.exists()
 
@@ -353,7 +331,7 @@ def test_drift_is_reported_and_strict_stops(tmp_path):
     )
     table.write_csv(path)
     more = ("--window", 1000, "--report-every", 1000, "--strict")
-    result = alerting(path, folder, *more)
+    result = streamed(path, folder, *more)
     refusal(result, ErrorKind.REFUSED, "'country'", "%")
     out = " ".join(result.stdout.split())
     says(out, "AUC fell from", "moved: ")
@@ -366,6 +344,4 @@ def test_drift_is_reported_and_strict_stops(tmp_path):
     assert log["moved"].to_pylist()[:3] == [[]] * 3
     assert log["falls"].to_pylist()[:3] == [[]] * 3
     # What came so far is learned: the same command has nothing to do.
-    again = alerting(path, folder, *more)
-    assert again.exit_code == 0
-    assert "No new rows" in again.stdout
+    assert "No new rows" in stream(path, folder, *more)

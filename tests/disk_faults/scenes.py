@@ -185,7 +185,7 @@ _CASES = ("--target", "checked", "--rare", "fraud", "--cleared", "ok", *FEW)
 _STREAM = (
     "stream", "@rows.csv", "--target", "fraud", "--id", "id", "--checkpoint", "@run", "--learner",
     "oam", "--every", "150", "--report-every", "100", "--window", "100", "--hold", "20",
-    "--alerts", "@alerts.jsonl", "--alert-budget", "5/100",
+    "--alert-file", "@alerts.jsonl", "--alerts", "5/100",
 )  # fmt: skip
 _REVIEW = (
     "review", "@open.csv", "-t", "fraud", "--id", "order", "--journal", "@j.jsonl", "--budget",

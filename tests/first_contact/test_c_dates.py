@@ -28,7 +28,8 @@ from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind
 from rareclass.model.times import times_of
-from rareclass.stream.alerts import days_of_cells
+from rareclass.stream.reading import DayColumn
+from rareclass.tables.batch import Batch
 from rareclass.tables.dates import read_written
 from rareclass.tables.reading import read_dates
 from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
@@ -140,7 +141,9 @@ def test_one_reader_of_iso_8601(text):
     else:
         assert local[0] - dt.timedelta(seconds=offset[0]) == wanted.replace(tzinfo=None)
     if "T24" not in text:
-        assert days_of_cells(np.array([text], object))[0] == (local[0] - At(1970, 1, 1)).days
+        batch = Batch(pl.DataFrame({"t": [text]}), np.array([1]), "", [], 1, {})
+        (day,) = DayColumn("t", "%Y-%m-%d").days_of(batch)
+        assert day == (local[0] - At(1970, 1, 1)).days
 
 
 @pytest.mark.parametrize("text", NO_DATES)

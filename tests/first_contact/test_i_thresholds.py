@@ -12,6 +12,7 @@ from scipy import special
 import rareclass
 from command_line import json_of, run, says
 from draws import draws, thorough
+from faults import refused
 from rareclass.cli.rule import RuleOptions
 from rareclass.decide import ThresholdRule
 from rareclass.decide.alert_budget import AtMostAlertsAPeriod, covered_periods
@@ -183,6 +184,20 @@ def test_days_without_rows_are_no_days():
     none = Rule.max_alerts(5).choose(y, scores, time=rows_of(every[:20], 50, seed))
     assert gaps.threshold == none.threshold
     assert gaps.budget.n_periods == 20
+
+
+DAYS = np.arange("2026-03-02", "2026-03-12", dtype="M8[D]")
+
+
+@pytest.mark.parametrize("time", [DAYS, DAYS.astype("M8[us]"), np.arange(10), np.arange(10.0)])
+def test_days_alone_have_no_hours(time):
+    time = np.repeat(time, 9)
+    with refused(ErrorKind.SETTING, says="90"):
+        Rule.max_alerts(3, per="hour").choose(np.arange(90) < 9, np.arange(90), time=time)
+    is_date = time.dtype.kind == "M"
+    time = time.astype("M8[us]") if is_date else time + 0.0
+    time[4] += np.timedelta64(1, "s") if is_date else 0.25
+    assert covered_periods(time, "hour").has_whole
 
 
 @pytest.mark.parametrize(

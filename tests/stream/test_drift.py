@@ -26,7 +26,6 @@ from rareclass.stream.drift import (
     DriftAlarm,
     Fall,
     Window,
-    WindowMeasures,
     _binned,
 )
 from rareclass.stream.log import read_log
@@ -42,45 +41,28 @@ def stored(value):
 ROWS = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), max_size=40)
 
 
-@given(rows=ROWS, size=st.integers(2, 12), cuts=st.lists(st.integers(0, 40), max_size=5))
-def test_measures_are_those_of_the_last_rows(rows, size, cuts):
-    window = Window(size, top=2)
+@given(
+    rows=ROWS, size=st.integers(2, 12), top=st.integers(1, 9),
+    cuts=st.lists(st.integers(0, 40), max_size=5),
+)  # fmt: skip
+def test_measures_are_those_of_the_last_rows(rows, size, top, cuts):
+    window, at_once = Window(size, top), Window(size, top)
+    at_once.add([score for score, _ in rows], [rare for _, rare in rows])
     edges = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
     for start, end in pairwise(edges):
         window.add([score for score, _ in rows[start:end]], [rare for _, rare in rows[start:end]])
+        window = stored(window)
+    assert_same(window.rows(), at_once.rows())
     scores = np.array([score for score, _ in rows[-size:]], float)
     rare = np.array([rare for _, rare in rows[-size:]], bool)
     assert len(window.rows()[0]) == len(scores)
-    if not rare.any() or rare.all():
-        assert window.measures() == WindowMeasures(None, None, None)
-    else:
-        measured = window.measures()
-        assert measured.auc == pytest.approx(roc_auc(rare, scores), abs=1e-12)
-        expected = average_precision(rare, scores)
-        assert measured.average_precision == pytest.approx(expected, abs=1e-12)
-        at_top = precision_at_k(rare, scores, 2) if len(rare) >= 2 else None
-        assert measured.precision_at_k == pytest.approx(at_top, abs=1e-12)
-
-
-@given(rows=ROWS, size=st.integers(2, 12), cut=st.integers(0, 40))
-def test_the_ring_does_not_show_how_rows_came(rows, size, cut):
-    scores, rare = [score for score, _ in rows], [rare for _, rare in rows]
-    at_once, in_two = Window(size, 2), Window(size, 2)
-    at_once.add(scores, rare)
-    in_two.add(scores[:cut], rare[:cut])
-    in_two = stored(in_two)
-    in_two.add(scores[cut:], rare[cut:])
-    for found, expected in zip(in_two.rows(), at_once.rows(), strict=True):
-        np.testing.assert_array_equal(found, expected)
-    assert in_two.measures() == at_once.measures()
-
-
-def test_precision_waits_for_k_rows():
-    window = Window(10, top=3)
-    window.add([0.0, 1.0], [False, True])
-    assert window.measures() == WindowMeasures(1.0, 1.0, None)
-    window.add([2.0], [False])
-    assert window.measures().precision_at_k == pytest.approx(1 / 3)
+    expected = [None] * 3
+    if rare.any() and not rare.all():
+        at_top = precision_at_k(rare, scores, top) if len(rare) >= top else None
+        expected = [roc_auc(rare, scores), average_precision(rare, scores), at_top]
+    assert list(window.measures()) == [
+        each if each is None else pytest.approx(each, abs=1e-12) for each in expected
+    ]
 
 
 WINDOW = 1_000
@@ -105,6 +87,7 @@ def seen(aparts, seed=0):
 def test_a_fall_is_told_with_its_interval():
     best, window = seen([1.5, 2.5, 1.5, 0.3])
     falls = {fall.measure: fall for fall in best.falls(window)}
+    assert stored(best).falls(stored(window)) == [*falls.values()]
     assert set(falls) == {"auc", "precision_at_k"}
     fall = falls["auc"]
     assert fall.best_rows == 2 * WINDOW
@@ -143,11 +126,6 @@ def test_windows_of_one_class_and_windows_that_are_not_full_are_passed_over():
     assert best._n_windows == 1
     window.add(np.zeros(WINDOW), np.zeros(WINDOW, bool))
     assert best.falls(window) == []
-
-
-def test_falls_are_the_same_after_a_restart():
-    best, window = seen([1.5, 2.5, 0.3])
-    assert stored(best).falls(stored(window)) == best.falls(window)
 
 
 SCHEMA = Schema("y", {"amount": "number", "code": "number", "land": "category"})
@@ -321,10 +299,8 @@ def test_steps_are_reset_where_drift_begins_however_the_stream_is_cut(
     assert set(log["last_reset"].to_pylist()) > {None, 400}
     # Where the source ends is chance: no reset there.
     assert whole["state"].alarm.last % 200 == 0
-    learned, only_reported = (
-        whole["state"].learner.state,
-        outcome(tmp_path / "reported")["state"].learner.state,
-    )
+    names = ("whole", "reported")
+    learned, only_reported = (outcome(tmp_path / each)["state"].learner.state for each in names)
     assert learned["covariance"].trace() > only_reported["covariance"].trace()
     monkeypatch.setattr(reading, "MOST_ROWS", 37)
     for stop_after in (399, 400, 401, 700, None):
@@ -340,9 +316,8 @@ def test_what_a_folder_does_on_drift_is_settled_when_it_begins(long_source, tmp_
         assert settled("auto", "auto", tmp_path / name) == ("logistic", name)
         loaded = load_newest(tmp_path / name)
         assert (loaded.state.alarm is not None) == (name == "reset")
-    with refused(ErrorKind.COMBINATION, says="--on-drift report, but now it is reset"):
-        run(resetting(long_source, "logistic"), tmp_path / "report")
-    with refused(ErrorKind.COMBINATION, says="--on-drift reset, but now it is report"):
-        run(resetting(long_source, "logistic", on_drift="report"), tmp_path / "reset")
+    for was, now in (("report", "reset"), ("reset", "report")):
+        with refused(ErrorKind.COMBINATION, says=f"--on-drift {was}, but now it is {now}"):
+            run(resetting(long_source, "logistic", on_drift=now), tmp_path / was)
     with refused(ErrorKind.COMBINATION, says="oam"):
         settled("oam", "reset", tmp_path / "new")

@@ -268,44 +268,34 @@ def test_followed_until_a_signal_with_a_checkpoint_when_nothing_comes(
 
 
 @pytest.mark.sampled(0)
-def test_a_source_that_breaks_off_is_learned_up_to_there(source, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("owner", "name", "error"),
+    [
+        (reading.BoundedReader, "read", InputError("cut short", kind=ErrorKind.DAMAGED_FILE)),
+        (StreamState, "_learn", KeyboardInterrupt()),  # a second signal
+    ],
+)
+def test_what_breaks_off_goes_on_and_nothing_half_learned_is_saved(
+    source, tmp_path, monkeypatch, owner, name, error
+):
     options = options_for(source)
     run(options, tmp_path / "whole")
-    honest, n_reads = reading.BoundedReader.read, []
+    honest, calls = getattr(owner, name), []
 
-    def breaks_off(self):
-        n_reads.append(1)
-        if len(n_reads) == 8:
-            raise InputError("rows.csv is cut short.", kind=ErrorKind.DAMAGED_FILE)
-        return honest(self)
-
-    monkeypatch.setattr(reading.BoundedReader, "read", breaks_off)
-    with refused(ErrorKind.DAMAGED_FILE, remedy=False):
-        run(options, tmp_path / "broken")
-    rows = newest_rows(tmp_path / "broken")
-    assert rows % options.every != 0
-    assert run(options, tmp_path / "broken")[0] == Event("went on", rows)
-    assert_same(outcome(tmp_path / "broken"), outcome(tmp_path / "whole"))
-
-
-@pytest.mark.sampled(0)
-def test_a_second_signal_saves_nothing_half_learned(source, tmp_path, monkeypatch):
-    options = options_for(source)
-    run(options, tmp_path / "whole")
-    honest, calls = StreamState._learn, []
-
-    def impatient(self, arrivals):
-        learned = honest(self, arrivals)
+    def breaks_off(self, *given):
+        done = honest(self, *given)
         calls.append(1)
         if len(calls) == 8:
-            raise KeyboardInterrupt
-        return learned
+            raise error
+        return done
 
-    monkeypatch.setattr(StreamState, "_learn", impatient)
-    with pytest.raises(KeyboardInterrupt):
-        run(options, tmp_path / "stopped")
-    run(options, tmp_path / "stopped")
-    assert_same(outcome(tmp_path / "stopped"), outcome(tmp_path / "whole"))
+    monkeypatch.setattr(owner, name, breaks_off)
+    with pytest.raises(type(error)):
+        run(options, tmp_path / "broken")
+    rows = newest_rows(tmp_path / "broken")
+    assert (rows % options.every != 0) == isinstance(error, InputError)
+    assert run(options, tmp_path / "broken")[0] == Event("went on", rows)
+    assert_same(outcome(tmp_path / "broken"), outcome(tmp_path / "whole"))
 
 
 def test_scores_that_are_not_finite_end_the_stream(source, tmp_path, monkeypatch):

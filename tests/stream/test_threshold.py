@@ -15,9 +15,11 @@ from faults import refused
 from rareclass.errors import ErrorKind
 from rareclass.stored import pack, unpack
 from rareclass.stream import alerts
-from rareclass.stream.alerts import NO_DAY, MovingThreshold, days_of_cells
+from rareclass.stream.alerts import MovingThreshold
 from rareclass.stream.checkpoint import KINDS
 from rareclass.stream.options import AlertBudget
+from rareclass.stream.reading import find_day_column
+from rareclass.tables.batch import Batch
 
 
 def plain(budget, scores, days):
@@ -26,19 +28,19 @@ def plain(budget, scores, days):
     later = []
     rows = Counter()
     alerts = Counter()
-    decided, day = [], NO_DAY
+    decided = []
     for number, score in enumerate(scores):
         if days is None:
             assert budget.rows is not None
             period, size, least = number // budget.rows, float(budget.rows), 1.0
         else:
-            day = period = day if days[number] == NO_DAY else days[number]
+            day = period = days[number]
             before = [rows[each] for each in sorted(rows) if each < day][-7:]
             before = [rows[day - 7]] if day - 7 in rows else before
             size = max(sum(before) / len(before) if before else 10_000.0, budget.number)
             least = size / 10
         is_alert, threshold = False, np.nan
-        if recent and period != NO_DAY:
+        if recent:
             left = max(size - rows[period], least)
             spare = budget.number - alerts[period]
             chance = min(spare / left, 2 * budget.number / size)
@@ -47,9 +49,8 @@ def plain(budget, scores, days):
             # The j-th highest score is exceeded with chance j / (m + 1).
             threshold = float(np.interp(place, np.arange(1, m + 1), sorted(recent, reverse=True)))
             is_alert = spare > 0 and score > threshold
-        if period != NO_DAY:
-            rows[period] += 1
-            alerts[period] += is_alert
+        rows[period] += 1
+        alerts[period] += is_alert
         decided.append((is_alert, threshold))
         later.append(score)
         if len(later) == max(100, len(recent) // 50):
@@ -91,7 +92,6 @@ def drawn(generator, kind, n):
     elif kind == "spikes":
         scores = np.where(generator.random(n) < 0.3, 1e300 * scores, scores)
     days = np.sort(generator.integers(0, 9, n)) + np.where(generator.random(n) < 0.1, -1, 0)
-    days[generator.random(n) < 0.05] = NO_DAY
     return scores, days
 
 
@@ -99,7 +99,7 @@ def drawn(generator, kind, n):
     number=st.integers(1, 9),
     rows=st.none() | st.integers(10, 60),
     scores=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40),
-    days=st.lists(st.integers(-3, 3) | st.just(NO_DAY), min_size=1, max_size=30),
+    days=st.lists(st.integers(-3, 3), min_size=1, max_size=30),
     trend=st.sampled_from([0.0, 1.0, -1.0]),
 )
 def test_never_more_than_the_budget(number, rows, scores, days, trend):
@@ -107,13 +107,9 @@ def test_never_more_than_the_budget(number, rows, scores, days, trend):
     column = np.resize(scores, n) + trend * np.arange(n)
     of_day = np.resize(days, n)
     decided = MovingThreshold(AlertBudget(number, rows)).decide(column, of_day)
-    periods = np.arange(n) // rows if rows else of_day.copy()
-    for row in range(1, n):  # a row without a day belongs to the day of the row before
-        if periods[row] == NO_DAY:
-            periods[row] = periods[row - 1]
+    periods = np.arange(n) // rows if rows else of_day
     counts = Counter(periods[decided.is_alert].tolist())
     assert max(counts.values(), default=0) <= number
-    assert counts[NO_DAY] == 0 or rows is not None
 
 
 def test_the_number_expected_is_the_budget():
@@ -141,16 +137,31 @@ def test_days_before_the_earliest_remembered_raise_none(monkeypatch):
 
 @pytest.mark.parametrize("text", ["", "50", "50/week", "0/day", "5/5", "9/3", ",/day", "-1/10"])
 def test_budgets_that_are_none(text):
-    with refused(ErrorKind.SETTING, says="--alert-budget"):
+    with refused(ErrorKind.SETTING, says="--alerts"):
         AlertBudget.parse(text)
 
 
-def test_days_of_cells():
-    good = ["1970-01-03", " 1970-01-03T23:59 ", "1970-01-03 01:00+05:00", "2.5"]
-    cells = pl.Series([*good, None, "NA", "soon", "true", "[1]", "1e300"])
-    assert days_of_cells(cells).tolist() == [2] * 4 + [NO_DAY] * 6
-    assert days_of_cells(pl.Series([-0.5, 2.75, np.nan])).tolist() == [-1, 2, NO_DAY]
-    assert days_of_cells(pl.Series([[1], [2]])).tolist() == [NO_DAY] * 2
-    assert days_of_cells(pl.Series([True])).tolist() == [NO_DAY]
-    for day in (dt.date(1970, 1, 3), dt.datetime(1970, 1, 3, 12)):
-        assert days_of_cells(pl.Series([day])).tolist() == [2]
+GOOD_TIMES = {
+    "ISO": (["1970-01-03", " 1970-01-03T23:59 ", "1970-01-03 01:00+05:00"], "03.01.1970"),
+    "written": (["03.01.1970", "3.1.1970 23:59", "19700103"], "01/03/1970"),
+    "number": (["2.5", "2", " 2.0 "], "1970-01-03"),
+    "day": ([dt.date(1970, 1, 3)], None),
+    "moment": ([dt.datetime(1970, 1, 3, 12)] * 2, None),
+    "float": ([2.75, 2.0], np.nan),
+}
+
+
+@pytest.mark.parametrize("kind", GOOD_TIMES)
+@pytest.mark.parametrize("bad", ["other way", "", "NA", "soon", "true", "1e300", "172800000"])
+def test_times_are_read_as_most_of_the_first_are_and_others_are_none(kind, bad):
+    cells, other = GOOD_TIMES[kind]
+    if not isinstance(other, str) or (bad == "172800000" and kind == "number"):
+        bad = None
+    cells = pl.Series("t", [*cells, other if bad == "other way" else bad])
+    batch = Batch(pl.DataFrame([cells]), np.arange(len(cells)), "a.csv", [], len(cells), {})
+    clock = find_day_column(batch, "t")
+    assert clock.days_of(batch).to_list() == [2] * (len(cells) - 1) + [None]
+    lists = Batch(pl.DataFrame({"t": [[1], [2]]}), np.arange(2), "a.csv", [], 2, {})
+    assert clock.days_of(lists).to_list() == [None] * 2
+    with refused(ErrorKind.CELL, column="t"):
+        find_day_column(lists, "t")

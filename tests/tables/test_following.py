@@ -1,14 +1,17 @@
 """Sources that grow while they are followed."""
 
+import gzip
 import json
 import os
 import threading
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rareclass.errors import InputError
+from faults import refused
+from rareclass.errors import ErrorKind, InputError
 from rareclass.tables import sources
 from rareclass.tables.sources import open_source
 from tables.readings import now, read_all, records_of
@@ -54,8 +57,6 @@ def test_following_a_growing_file(tmp_path):
     with pytest.raises(InputError, match="is shorter than what was read"):
         again.read(1)
     again.close()
-    with pytest.raises(InputError, match="is shorter than what was read"):
-        open_source(str(path), last.position)
 
 
 @pytest.mark.sampled(0)
@@ -173,3 +174,46 @@ def test_text_of_other_encodings_may_grow(tmp_path, encoding):
     batch = now(again)
     assert (batch.frame["b"].to_list(), batch.lines.tolist()) == (["6"], [4])
     again.close()
+
+
+WRITERS = {
+    "t.csv": pl.DataFrame.write_csv,
+    "t.csv.gz": lambda table, path: path.write_bytes(gzip.compress(table.write_csv().encode())),
+    "utf-16.csv": lambda table, path: path.write_text(table.write_csv(), "utf-16"),
+    "t.jsonl": pl.DataFrame.write_ndjson,
+    "t.parquet": pl.DataFrame.write_parquet,
+}
+ROWS = pl.DataFrame({"a": range(5000), "b": [f"é{row % 7}" for row in range(5000)]})
+CHANGES = {
+    "grown": lambda rows: rows,
+    "cut": lambda rows: rows.head(100),
+    "other rows": lambda rows: rows.with_columns(a=9999 - pl.col("a")),
+    "first cell": lambda rows: rows.with_columns(a=pl.when(a=0).then(8).otherwise("a")),
+    "last cell": lambda rows: rows.with_columns(a=pl.when(a=2999).then(2998).otherwise("a")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", ["file", "folder", "finished"])
+@pytest.mark.parametrize("name", WRITERS)
+def test_only_what_was_read_is_gone_on_with(tmp_path, name, kind, change):
+    """The file, that of a folder which is open, or one of a folder that was read to its end."""
+    path, is_finished = tmp_path / name, kind == "finished"
+    source = path if kind == "file" else tmp_path
+    WRITERS[name](ROWS.head(3000 if is_finished else 4000), path)
+    if is_finished:
+        WRITERS[name](ROWS.head(1), tmp_path / f"z{name}")
+    opened = open_source(source)
+    for n_rows in (1, 1999, 1000, *([1] if is_finished else [])):
+        position = json.loads(json.dumps(opened.read(n_rows).position))
+    opened.close()
+    WRITERS[name](CHANGES[change](ROWS.head(3000) if is_finished else ROWS), path)
+    if change == "grown":
+        WRITERS[name](ROWS.tail(1), tmp_path / f"zz{name}")
+        batches = read_all(open_source(source, position))
+        found = [int(cell) for batch in batches for cell in batch.frame["a"]]
+        expected = range(4999 if is_finished else 3000, 5000)
+        assert found == [*expected, *([4999] if kind == "folder" else [])]
+    else:
+        with refused(ErrorKind.ROWS, says=name):
+            read_all(open_source(source, position))

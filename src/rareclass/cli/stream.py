@@ -109,8 +109,8 @@ class StreamCommandOptions:
     )
     columns: cli.ColumnOptions
     plain: PlainOptions
-    alerts: Path | None = cli.option("File to append alerts to, with reasons: .jsonl or .csv.")
-    alert_budget: str | None = cli.option(
+    alert_file: Path | None = cli.option("File to append alerts to, with reasons: .jsonl or .csv.")
+    alerts: str | None = cli.option(
         "Most alerts: 50/day, which needs --time, or 50/10000 for as many rows. By default --top "
         "in --window rows."
     )
@@ -130,11 +130,11 @@ def stream(options: StreamCommandOptions) -> None:
 
     The same command again continues where the last one stopped, even after a crash.
     """
-    checkpoint, source, alerts = options.checkpoint, options.source, options.alerts
+    checkpoint, source, alerts = options.checkpoint, options.source, options.alert_file
     plain, written = options.plain, options.written
     cli.on_this_machine(checkpoint, "--checkpoint")
     if alerts is not None:
-        cli.on_this_machine(alerts, "--alerts")
+        cli.on_this_machine(alerts, "--alert-file")
     plain.check()
     _check_source(source, plain.follow)
     from rareclass.stream.options import (
@@ -155,8 +155,8 @@ def stream(options: StreamCommandOptions) -> None:
         **vars(options.columns),
         **vars(options.separator),
         tails=options.tails or usual_tails(chosen),
-        alerts=None if alerts is None else str(alerts),
-        alert_budget=check_alert_options(source, alerts, options.alert_budget, plain.time_column),
+        alert_file=None if alerts is None else str(alerts),
+        alerts=check_alert_options(source, alerts, options.alerts, plain.time_column),
         on_drift=drift,
     )
     read = {} if source == "-" else {"SOURCE": path_of(source)}
@@ -278,7 +278,7 @@ def _print_counts(
         said = f"Rejected: {rejected}, with reasons in {state.rejected.path}"
         console.print(said, soft_wrap=True)
     if state.alerts is not None:
-        said = f"Alerts: {report.alerts:,}, at most {options.budget.words}, in {options.alerts}"
+        said = f"Alerts: {report.alerts:,}, at most {options.budget.words}, in {options.alert_file}"
         console.print(said, soft_wrap=True)
 
 
@@ -349,7 +349,7 @@ class StreamScreen:
         if options.id_column is not None:
             facts |= {"held": f"{report.held:,}", "dropped": f"{report.dropped:,}"}
         facts["rejected"] = f"{report.rejected:,}"
-        if options.alerts is not None:
+        if options.alert_file is not None:
             facts["alerts"] = f"{report.alerts:,}"
         return facts | {"rows/s": f"{report.rows_per_second:,.0f}"}
 

@@ -57,9 +57,17 @@ def covered_periods(time: np.ndarray, period: str) -> CoveredPeriods:
     rows is a part one where its first row comes later in the period than that of nine of ten other
     periods, and the last one where its last row comes earlier, by a twentieth of the period. So an
     office that opens at nine has whole days, and an extract that begins at noon does not.
+
+    Raises `InputError` for hours of several rows whose times are whole days.
     """
     length = PERIODS[period]
     days = time.astype("M8[us]").astype(np.int64) / 86_400e6 if time.dtype.kind == "M" else time
+    if period == "hour" and len(days) > 1 and (days == np.floor(days)).all():
+        raise InputError(
+            f"Alerts an hour need the hour of each row; {len(days):,} times are days alone.",
+            "Give times such as 2026-03-01T12:00, or so many alerts a day.",
+            ErrorKind.SETTING,
+        )
     shift = _MONDAY if period == "week" and time.dtype.kind == "M" else 0.0
     index = np.floor((days - shift) / length + 1e-9)
     offset = np.maximum((days - shift) / length - index, 0.0)

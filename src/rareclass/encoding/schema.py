@@ -187,14 +187,16 @@ def find_schema(
     keep: Collection[str] = (),
     category: Collection[str] = (),
     positive: Positive = None,
+    time_column: str | None = None,
 ) -> Schema:
     """Find what each column holds from the first rows of a stream.
 
     The kinds are those that ``rareclass fit`` finds in a file (`reading_of_text`), with truth
     values as the numbers 0 and 1. A few cells of text (5 percent) among many different numbers are
     mistakes: such a column is a number, with a note, and rows with text in it are rejected. A
-    column that is empty in all of these rows is taken for a number, with a note. Clocks and
-    identifiers are not learned from, with a note, unless they are to be kept or are categories.
+    column that is empty in all of these rows is taken for a number, with a note. Clocks (such as
+    `time_column`) and identifiers are not learned from, with a note, unless they are to be kept or
+    are categories.
 
     A stream that is started again must take its schema from the checkpoint, not from the rows after
     it. The first rows need not show the label `positive`. Raises `InputError` when there are no
@@ -231,7 +233,7 @@ def find_schema(
         if name not in left_out:
             found = _found(cells, batch.lines, forced=name in category)
             if name not in (*category, *keep):
-                found = _not_learned(cells, found)
+                found = _not_learned(cells, found, name == time_column)
             kinds[name] = found.kind
             notes += [found.note] if found.note else []
             if found.reading not in (None, _PLAIN[found.kind]):
@@ -321,12 +323,15 @@ def _found(cells: pl.Series, lines: NDArray[np.int64], *, forced: bool) -> _Colu
     return _ColumnOfStream("category", found.reading, told)
 
 
-def _not_learned(cells: pl.Series, found: _ColumnOfStream) -> _ColumnOfStream:
+def _not_learned(cells: pl.Series, found: _ColumnOfStream, is_clock: bool) -> _ColumnOfStream:
     """Return a clock or an identifier as what it is, other columns as they are."""
     name = cells.name
     if has_name_of_index(name):
         note = f"column {name!r}: {STORED_INDEX}; not learned from."
         return _ColumnOfStream("id", found.reading, note)
+    if is_clock and found.kind != "time":
+        note = f"column {name!r} holds the times of rows: not learned from."
+        return _ColumnOfStream("time", note=note)
     if found.kind == "category":
         return _words_of_rows(cells, found)
     if found.kind != "number":

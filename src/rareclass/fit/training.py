@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.decide.alert_budget import AtMostAlertsAPeriod, covered_periods
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.encoding.encoders import TypedColumns
@@ -211,8 +212,10 @@ def _check_rule(
     moments: NDArray[Any] | None,
 ) -> None:
     """Raise `InputError`, before anything is learned, where no rows could judge the rule."""
-    if time is not None and moments is not None and rule.needs_time:
+    constraint = rule.rule.constraint
+    if time is not None and moments is not None and isinstance(constraint, AtMostAlertsAPeriod):
         check_days(moments, f"--time {time}", time)
+        covered_periods(moments, constraint.period)
     if not (plan.folds or plan.cross_fits or len(plan.held_out)):
         raise _no_held_out_rows(rule)
     if data.beside is not None and data.number is not None:

@@ -133,7 +133,7 @@ def report_on_stream(folder: Path) -> FinishedReport:
     verdict += f"; {len(last.moved)} columns had moved" if last.moved else ""
     sections = [_measures_section(log, state.window.size, state.window.top), _drift_section(log)]
     if state.alerts is not None:
-        n_alerts, budget = state.alerts.n_alerts, state.alerts.threshold.budget.words
+        n_alerts, budget = state.alerts.file.n_rows, state.alerts.threshold.budget.words
         figures.append(KeyFigure("Alerts", whole(n_alerts), f"at most {budget}"))
         sections.append(_alerts_section(state, last.rows, n_alerts, budget))
     sections += [*of_window, _data_section(state, len(log)), _settings_section(folder, state)]
@@ -248,7 +248,7 @@ def _drift_section(log: Sequence[LoggedReport]) -> Section:
 def _alerts_section(state: SavedStream, n_rows: int, n_alerts: int, budget: str) -> Section:
     """Section on alerts in stretches of the stream, with the threshold in force."""
     lead = f"{n_alerts:,} alerts, at most {budget}."
-    path = state.options.get("alerts")
+    path = state.options["alert_file"]
     if path is None or not Path(path).is_file():
         named = "" if path is None else f" {path}"
         note = Note(f"The file of alerts{named} is not there: only their number is known.")

@@ -1,7 +1,6 @@
 """Alerts of a stream: which rows, within a budget, why, and the file that they are written to."""
 
 import csv
-import datetime as dt
 import io
 import json
 import math
@@ -10,20 +9,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Feature
-from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column
-from rareclass.model.times import check_days
+from rareclass.errors import ErrorKind, InputError
 from rareclass.online.ranker import OnlineRanker
 from rareclass.stream._threshold_jit import raise_alerts
-from rareclass.stream.log import GrowingFile
+from rareclass.stream.log import FileMark, GrowingFile
 from rareclass.stream.options import AlertBudget
 from rareclass.stream.reading import Arrivals, plain_cell
-from rareclass.tables.batch import Batch
-from rareclass.tables.cells import is_empty, writable
-from rareclass.tables.dates import ISO_DAY, read_written
+from rareclass.tables.cells import writable
 
 N_REASONS = 3
 # Records between two looks at the weights: each costs as much as some ten rows. Among the first
@@ -31,13 +26,10 @@ N_REASONS = 3
 LOOK_EVERY = 1_000
 FIELDS = ("row", "id", "time", "score", "place", "recent", "threshold", "file", "line")
 FEWEST = 100  # scores without which no row is an alert
-NO_DAY = np.iinfo(np.int64).min
 _MOST_RECENT, _FEWEST_RECENT = 100_000, 1_000
 _MOST_DAYS = 4_000
 _WEEK = 7
 _FIRST_DAY = 10_000.0  # rows that a day is taken to have before one has ended
-_EPOCH = dt.date(1970, 1, 1).toordinal()
-_LARGEST_DAY = 2.0**53
 # What each feature of a row does to its score, given the row and weights.
 Raises = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
@@ -62,9 +54,9 @@ class MovingThreshold:
     which keeps the last rows of a quiet period from being alerts whatever they score.
 
     A day is taken to have as many rows as the day a week before, else as the seven days before it
-    on average (10,000 before a day has ended); n is a tenth of that at least. A row without a day
-    belongs to that of the row before it. Rows of a day are counted together however far apart they
-    come; of days before the earliest of the last 4,000, none is an alert.
+    on average (10,000 before a day has ended); n is a tenth of that at least. Rows of a day are
+    counted together however far apart they come; of days before the earliest of the last 4,000,
+    none is an alert.
 
     Recent scores are the last ``30 N / k`` (1,000 to 100,000), brought up to date after each
     fiftieth of them, 100 rows at least; before the first 100 no row is an alert. All of this
@@ -84,40 +76,29 @@ class MovingThreshold:
         self._later = np.empty(0)  # since then
         self._n_rows = 0
         self._periods: dict[int, tuple[int, int]] = {}  # rows and alerts of each
-        self._earliest = NO_DAY
-        self._day = NO_DAY
+        self._earliest = -math.inf
 
     def decide(
         self, scores: NDArray[np.float64], days: NDArray[np.int64] | None = None
     ) -> AlertDecisions:
-        """Decide on the next rows; `days` are numbers of days, `NO_DAY` where that is not known."""
+        """Decide on the next rows; `days` are their numbers of days, needed for a budget a day."""
         n = len(scores)
         scores = np.ascontiguousarray(scores, np.float64)
-        periods = self._periods_of(n, days)
+        if self.budget.rows is not None:
+            days = (self._n_rows + np.arange(n)) // self.budget.rows
+        if days is None:
+            raise ValueError("a budget a day needs the day of each row")
         decided = AlertDecisions(
             np.zeros(n, np.bool_), np.full(n, np.nan), np.zeros(n, np.int64), np.zeros(n, np.int64)
         )
-        for rows in self._runs(periods):
-            period, m = int(periods[rows.start]), len(self._sorted)
+        for rows in self._runs(days):
+            period, m = int(days[rows.start]), len(self._sorted)
             decided.recent[rows] = m
             decided.places[rows] = 1 + m - np.searchsorted(self._sorted, scores[rows], "right")
             self._take(period, scores[rows], decided, rows)
             self._remember(period, scores[rows])
         self._n_rows += n
         return decided
-
-    def _periods_of(self, n: int, days: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        if self.budget.rows is not None:
-            periods: NDArray[np.int64] = (self._n_rows + np.arange(n)) // self.budget.rows
-            return periods
-        if days is None:
-            raise ValueError("a budget a day needs the day of each row")
-        known = np.where(days != NO_DAY, np.arange(n), -1)
-        last = np.maximum.accumulate(known) if n else known
-        found = np.where(last >= 0, days[last], self._day)
-        if n:
-            self._day = int(found[-1])
-        return found
 
     def _runs(self, periods: NDArray[np.int64]) -> Iterator[slice]:
         """Yield rows in succession of one period and with the same recent scores."""
@@ -134,7 +115,7 @@ class MovingThreshold:
     def _take(
         self, period: int, scores: NDArray[np.float64], decided: AlertDecisions, rows: slice
     ) -> None:
-        if period == NO_DAY or period < self._earliest:
+        if period < self._earliest:
             return
         seen, used = self._periods.get(period, (0, 0))
         if len(self._sorted):
@@ -145,10 +126,7 @@ class MovingThreshold:
                 decided.thresholds[rows], decided.is_alert[rows],
             )  # fmt: skip
         self._periods[period] = (seen + len(scores), used)
-        if self.budget.rows is not None:
-            if len(self._periods) > 1:
-                del self._periods[min(self._periods)]
-        elif len(self._periods) > _MOST_DAYS:
+        if len(self._periods) > (1 if self.budget.rows else _MOST_DAYS):
             del self._periods[min(self._periods)]
             self._earliest = min(self._periods)
 
@@ -240,8 +218,7 @@ class ReasonWeights:
 class SavedAlerts(NamedTuple):
     """State of the alerts in a checkpoint."""
 
-    n_alerts: int
-    length: int  # of their file
+    file: FileMark
     threshold: MovingThreshold
     weights: ReasonWeights
 
@@ -267,18 +244,18 @@ class AlertFile(GrowingFile):
     ) -> None:
         if saved is None and path.is_file() and path.stat().st_size:
             raise InputError(
-                f"--alerts {path} is there already, and was not begun by this stream.",
+                f"--alert-file {path} is there already, and was not begun by this stream.",
                 "Give another name, or remove it.",
                 ErrorKind.EXISTING_FILE,
             )
-        saved = saved or SavedAlerts(0, 0, MovingThreshold(budget), ReasonWeights())
-        super().__init__(path, saved.length)
-        self.count, self.threshold, self.weights = saved.n_alerts, saved.threshold, saved.weights
+        saved = saved or SavedAlerts(FileMark(), MovingThreshold(budget), ReasonWeights())
+        super().__init__(path, saved.file)
+        self.threshold, self.weights = saved.threshold, saved.weights
         self._time_column = time_column
 
     def saved(self) -> SavedAlerts:
         """Return what a checkpoint keeps."""
-        return SavedAlerts(self.count, self.length, self.threshold, self.weights)
+        return SavedAlerts(self.mark, self.threshold, self.weights)
 
     def take(
         self,
@@ -294,11 +271,7 @@ class AlertFile(GrowingFile):
         """
         cells = arrivals.rows.frame
         times = cells[self._time_column] if self._time_column in cells.columns else None
-        days = None
-        if self.threshold.budget.rows is None:
-            n_rows = arrivals.rows.n_rows
-            days = np.full(n_rows, NO_DAY) if times is None else days_of_cells(times)
-        decided = self.threshold.decide(scores, days)
+        decided = self.threshold.decide(scores, arrivals.days)
         columns = [feature.column for feature in features]
         alerts: list[dict[str, Any]] = []
         for row in np.flatnonzero(decided.is_alert).tolist():
@@ -313,8 +286,8 @@ class AlertFile(GrowingFile):
             alerts.append({**dict(zip(FIELDS, values, strict=True)), "reasons": reasons})
         if alerts:
             is_csv = self.path.suffix.lower() == ".csv"
-            self.append(_as_csv(alerts, not self.length) if is_csv else _as_json_lines(alerts))
-            self.count += len(alerts)
+            text = _as_csv(alerts, not self.mark.length) if is_csv else _as_json_lines(alerts)
+            self.append(text, len(alerts))
         self.weights.forget()
 
 
@@ -336,66 +309,3 @@ def _as_csv(alerts: list[dict[str, Any]], with_header: bool) -> str:
 def _as_json_lines(alerts: list[dict[str, Any]]) -> str:
     plain = [alert | {"reasons": [each._asdict() for each in alert["reasons"]]} for alert in alerts]
     return "".join(json.dumps(alert, ensure_ascii=False) + "\n" for alert in plain)
-
-
-def days_of_cells(cells: pl.Series) -> NDArray[np.int64]:
-    """Return the number of the day of each cell; `NO_DAY` where the cell is empty or no time.
-
-    Dates and text in ISO form, ``2026-03-01`` or ``2026-03-01T12:00``, count by their own clock,
-    in days since 1970; a number is a number of days.
-
-    >>> days_of_cells(pl.Series(["1970-01-02T23:59", "3.5", None])).tolist()[:2]
-    [1, 3]
-    """
-    known: dict[Any, int] = {}
-    found = np.full(len(cells), NO_DAY, np.int64)
-    for row, cell in enumerate(cells):
-        if isinstance(cell, (pl.Series, dict)):
-            continue
-        is_date = isinstance(cell, str) and len(cell) > 10 and cell[4] == "-" and cell[10] in "T "
-        key = cell[:10] if is_date else cell
-        if key not in known:
-            known[key] = _day(key)
-        found[row] = known[key]
-    return found
-
-
-def _day(cell: Any) -> int:
-    if isinstance(cell, dt.date):  # a datetime is one too
-        return cell.toordinal() - _EPOCH
-    if is_empty(cell) or isinstance(cell, bool):
-        return NO_DAY
-    if isinstance(cell, str):
-        local = read_written(pl.Series([cell.strip()]), ISO_DAY).local[0]
-        if local is not None:
-            return int(local.toordinal() - _EPOCH)
-    try:
-        value = float(cell)
-    except (TypeError, ValueError):
-        return NO_DAY
-    return math.floor(value) if abs(value) < _LARGEST_DAY else NO_DAY
-
-
-def check_times(first: Batch, column: str) -> None:
-    """Raise `InputError` where the first rows lack the column, hold no times, or count seconds."""
-    if column not in first.frame.columns:
-        raise missing_column(f"{first.file} has", column, first.frame.columns, "--time")
-    cells = first.frame[column]
-    days = days_of_cells(cells)
-    for row in np.flatnonzero(days == NO_DAY).tolist():
-        cell, line = plain_cell(cells[row]), int(first.lines[row])
-        if not is_empty(cell):
-            raise bad_cell(
-                f"Line {line}: column {column!r}: {cell!r} is not a time.",
-                "Give --time a column of dates, such as 2026-03-01 or 2026-03-01T12:00.",
-                column,
-                line,
-                cell,
-            )
-    known = days != NO_DAY
-    try:
-        for cell in cells.filter(known):
-            float(cell)
-    except (TypeError, ValueError):
-        return
-    check_days(days[known], f"--time {column}", column)

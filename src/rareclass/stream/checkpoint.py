@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rareclass.stream.alerts import SavedAlerts
     from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
     from rareclass.stream.log import FileMark
-    from rareclass.stream.reading import LabelNames, Memory
+    from rareclass.stream.reading import DayColumn, LabelNames, Memory
 
-FORMAT = 6
+FORMAT = 7
 KEPT = 2
 KINDS: Kinds = {
     "stream": "rareclass.stream.checkpoint:SavedStream",
@@ -28,6 +28,7 @@ KINDS: Kinds = {
     "learner": "rareclass.stream.checkpoint:SavedLearner",
     "encoder": "rareclass.encoding.streams:OnlineEncoder",
     "label names": "rareclass.stream.reading:LabelNames",
+    "day column": "rareclass.stream.reading:DayColumn",
     "waiting rows": "rareclass.stream.reading:WaitingRows",
     "labels by id": "rareclass.stream.reading:IdLabels",
     "memory of ids": "rareclass.stream.reading:Memory",
@@ -85,6 +86,7 @@ class SavedStream:
     best: "BestWindows"
     alarm: "DriftAlarm | None"  # None: drift is reported only
     alerts: "SavedAlerts | None"
+    clock: "DayColumn | None"
     columns: list[str] | None  # where the source's first row does not name them all
     position: dict[str, Any] | None  # where the source goes on; None: at its beginning
 
@@ -157,7 +159,6 @@ def sound_state(path: Path) -> Iterator[None]:
     except Exception as error:  # the state of a file can be wrong in any way
         raise InputError(
             f"The checkpoint {path} is damaged: its state is not that of a stream: "
-            ""
             f"{in_brief(error)}.",
             "Remove it, to continue from the checkpoint before it. Or start again in another "
             "folder.",

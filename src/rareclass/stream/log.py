@@ -110,32 +110,40 @@ class ParquetParts:
         return pa.concat_tables(tables) if tables else self.schema.empty_table()
 
 
-class GrowingFile:
-    """A text file that only grows, and whose length stands in the checkpoint.
+class FileMark(NamedTuple):
+    """Rows and length of a file at a checkpoint, and of rejected rows the last."""
 
-    Bytes behind `length` are cut off when the file is opened: their rows will come again.
+    n_rows: int = 0
+    length: int = 0
+    last: Rejected | None = None
+
+
+class GrowingFile:
+    """A text file that only grows, from its mark in the checkpoint on.
+
+    Bytes behind the mark are cut off when the file is opened: their rows will come again.
 
     Raises `InputError` when the file cannot be written, or is shorter than the checkpoint says.
     """
 
-    def __init__(self, path: Path, length: int = 0) -> None:
-        self.path, self.length = path, length
+    def __init__(self, path: Path, mark: FileMark) -> None:
+        self.path, self.mark = path, mark
         with writing(path, _REMEDY):
             self._file = path.open("ab", buffering=0)  # what is refused must not come later
             weakref.finalize(self, self._file.close)  # also where the stream cannot begin
             found = self._file.tell()
-            if found > length:
-                self._file.truncate(length)
-        if found < length:
+            if found > mark.length:
+                self._file.truncate(mark.length)
+        if found < mark.length:
             self._file.close()
             raise InputError(
-                f"{path} has {found:,} bytes, its checkpoint knows of {length:,}.",
+                f"{path} has {found:,} bytes, its checkpoint knows of {mark.length:,}.",
                 "Restore the file, or start again in another folder.",
                 ErrorKind.DAMAGED_FILE,
             )
 
-    def append(self, text: str) -> None:
-        """Append text, or nothing of it; it can be read at once and is safe after `sync`."""
+    def append(self, text: str, n_rows: int, last: Rejected | None = None) -> None:
+        """Append rows, or nothing of them; they can be read at once and are safe after `sync`."""
         # Half a surrogate pair, which JSON lines may hold, has no place in UTF-8.
         content = text.encode(errors="backslashreplace")
         rest = memoryview(content)
@@ -145,9 +153,9 @@ class GrowingFile:
                     rest = rest[self._file.write(rest) :]
             except OSError:
                 with suppress(OSError):
-                    self._file.truncate(self.length)
+                    self._file.truncate(self.mark.length)
                 raise
-        self.length += len(content)
+        self.mark = FileMark(self.mark.n_rows + n_rows, self.mark.length + len(content), last)
 
     def sync(self) -> None:
         """Flush to disk, before a checkpoint counts on it."""
@@ -160,32 +168,15 @@ class GrowingFile:
             self._file.close()
 
 
-class FileMark(NamedTuple):
-    """Length and rows of a file at a checkpoint."""
-
-    n_rows: int = 0
-    length: int = 0
-    last: Rejected | None = None
-
-
 class RejectedFile(GrowingFile):
     """Rows that could not be used, or are in doubt: file, line, reason and text, as JSON lines."""
-
-    def __init__(self, path: Path, mark: FileMark = FileMark()) -> None:  # noqa: B008 (never changed)
-        super().__init__(path, mark.length)
-        self.count, self.last = mark.n_rows, mark.last
 
     def add(self, rows: Iterable[Rejected]) -> None:
         """Write rows; they can be read at once and are safe after `sync`."""
         rows = list(rows)
         if rows:
-            self.append("".join(json.dumps(r._asdict(), ensure_ascii=False) + "\n" for r in rows))
-            self.count += len(rows)
-            self.last = rows[-1]
-
-    def mark(self) -> FileMark:
-        """Return what a checkpoint keeps."""
-        return FileMark(self.count, self.length, self.last)
+            lines = [json.dumps(row._asdict(), ensure_ascii=False) + "\n" for row in rows]
+            self.append("".join(lines), len(rows), rows[-1])
 
 
 def read_log(folder: str | Path) -> pa.Table:
@@ -199,19 +190,17 @@ def read_log(folder: str | Path) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        ``rows`` (records so far), ``labelled``, ``rare``, ``unlabelled``, ``held``, ``dropped``,
-        ``early_labels`` (held for rows to come), ``early_labels_dropped``, ``rejected``,
-        ``features``; ``auc``, ``average_precision`` and ``precision_at_k`` of the
-        window (null while not defined); ``moved``, the columns whose recent cells are unlike the
-        past: a list of ``column``, ``stability_index`` and the share ``outside``; ``falls``, the
-        measures that are lower than in the best window by more than chance explains: a list of
-        ``measure``, ``value``, ``best``, ``best_rows`` and the bounds ``low`` and ``high`` of the
-        fall; ``members`` of a mixture, a list of
-        ``name``, ``weight``, ``auc`` of the last rare rows, ``average_precision`` and
-        ``precision_at_k`` of the window (of its last 10,000 rows) and ``loss`` so far;
-        ``resets``, how often drift has made steps long again (``--on-drift reset``), and
-        ``last_reset``, the records when it last did; ``rows_per_second`` since the report before,
-        and ``time``.
+        Counts so far: ``rows`` (records), ``labelled``, ``rare``, ``unlabelled``, ``held``,
+        ``dropped``, ``early_labels`` (held for rows to come), ``early_labels_dropped``,
+        ``rejected``, ``features``. Of the window, null while not defined: ``auc``,
+        ``average_precision``, ``precision_at_k``. ``moved``: columns whose recent cells are unlike
+        the past, as ``column``, ``stability_index`` and the share ``outside``. ``falls``: measures
+        lower than in the best window by more than chance explains, as ``measure``, ``value``,
+        ``best``, ``best_rows`` and the bounds ``low`` and ``high`` of the fall. ``members`` of a
+        mixture: ``name``, ``weight``, ``auc`` of the last rare rows, ``average_precision`` and
+        ``precision_at_k`` of the window (of its last 10,000 rows), ``loss`` so far. ``resets``: how
+        often drift has made steps long again, ``last_reset``: the records when it last did.
+        ``rows_per_second`` since the report before, and ``time``.
 
     Raises
     ------

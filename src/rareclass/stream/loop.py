@@ -14,7 +14,6 @@ from rareclass.encoding.schema import find_schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError, counted, no_rows
 from rareclass.metrics.column_drift import ColumnShift
-from rareclass.stream.alerts import check_times
 from rareclass.stream.checkpoint import (
     Counters,
     LoadedCheckpoint,
@@ -33,17 +32,13 @@ from rareclass.stream.drift import (
     WindowMeasures,
     segment_size,
 )
-from rareclass.stream.log import (
-    LOG_SCHEMA,
-    SCORES_SCHEMA,
-    FileMark,
-    ParquetParts,
-)
+from rareclass.stream.log import LOG_SCHEMA, SCORES_SCHEMA, FileMark, ParquetParts
 from rareclass.stream.options import StreamOptions
 from rareclass.stream.reading import (
     BoundedReader,
     Interruption,
     Memory,
+    find_day_column,
     label_names,
 )
 from rareclass.stream.state import StreamState
@@ -153,13 +148,13 @@ class StreamLoop:
             dropped=known.ids.held.n_dropped,
             early_labels=len(known.ids.early),
             early_labels_dropped=known.ids.early.n_dropped,
-            rejected=state.rejected.count,
+            rejected=state.rejected.mark.n_rows,
             features=known.encoder.n_features,
             measures=known.window.measures(),
             rows_per_second=(known.counters.rows - rows_before) / max(monotonic() - then, 1e-9),
             moved=known.drift.moves(known.encoder),
             falls=known.best.falls(known.window),
-            alerts=0 if state.alerts is None else state.alerts.count,
+            alerts=0 if state.alerts is None else state.alerts.mark.n_rows,
             resets=0 if known.alarm is None else known.alarm.count,
             last_reset=None if known.alarm is None else known.alarm.last,
             members=state.learner.standing(options.window, options.top) if begun else [],
@@ -170,15 +165,17 @@ class StreamLoop:
         for file in self.state.files if self.has_begun else ():
             file.close()
 
-    # -- beginning ---------------------------------------------------------------------------
-
     def _go_on(self, loaded: LoadedCheckpoint) -> Iterator[Event]:
         """Go on from a checkpoint: rows and files behind it are taken back."""
-        saved = loaded.state
+        saved, options = loaded.state, self.options
         n_before, n_reported = saved.counters.rows, saved.counters.reported
         with sound_state(loaded.path):
-            self.options.check_same(saved.options, self.folder)
+            options.check_same(saved.options, self.folder)
         with self._reading(saved.position, saved.columns, n_before) as reader:
+            if options.time_column is not None and saved.clock is None:
+                first = reader.look_ahead(FIRST_ROWS, PATIENCE)
+                if first.n_rows:
+                    saved.clock = find_day_column(first, options.time_column)
             for path in loaded.damaged:
                 path.unlink()
                 note = f"{path.name} was damaged and removed: going on from the one before."
@@ -186,7 +183,7 @@ class StreamLoop:
             self._log.forget_after(n_reported)
             self._scores.forget_after(n_before)
             with sound_state(loaded.path):
-                self.state = StreamState(saved, self.folder, self.options)
+                self.state = StreamState(saved, self.folder, options)
             self.has_begun, self._saved_rows = True, n_before
             yield Event("went on", n_before)
             if self.state.alerts is not None and saved.alerts is None:
@@ -237,9 +234,11 @@ class StreamLoop:
             keep=options.keep,
             category=options.categories,
             positive=options.positive,
+            time_column=options.time_column,
         )
+        clock = None
         if options.time_column is not None:
-            check_times(first, options.time_column)
+            clock = find_day_column(first, options.time_column)
         encoder = OnlineEncoder(schema, options.max_categories, options.half_life, options.tails)
         saved = SavedStream(
             options=options.lasting(),
@@ -254,6 +253,7 @@ class StreamLoop:
             best=BestWindows(),
             alarm=DriftAlarm() if options.on_drift == "reset" else None,
             alerts=None,
+            clock=clock,
             columns=columns,
             position=None,
         )
@@ -280,8 +280,6 @@ class StreamLoop:
         with closing(source):
             bounds = (options.report_every, options.every, segment_size(options.window))
             yield BoundedReader(source, self._interruption, bounds, n_before)
-
-    # -- learning ----------------------------------------------------------------------------
 
     def _learn_all(self, reader: BoundedReader) -> Iterator[Event]:
         options, counters = self.options, self.state.saved.counters
@@ -334,15 +332,15 @@ class StreamLoop:
 
     def _check_limits(self) -> None:
         """Raise `InputError` at too many bad rows or, with --strict, at drift."""
-        options, rejected = self.options, self.state.rejected
+        options, rejected = self.options, self.state.rejected.mark
         report, self._reported = self._reported, None
-        if options.max_rejected is not None and rejected.count > options.max_rejected:
+        if options.max_rejected is not None and rejected.n_rows > options.max_rejected:
             file, line, reason, _ = rejected.last or Rejected("", 0, "", "")
             raise InputError(
-                f"{counted(rejected.count, 'row was', 'rows were')} rejected, --max-rejected "
+                f"{counted(rejected.n_rows, 'row was', 'rows were')} rejected, --max-rejected "
                 f"allows {options.max_rejected:,}. The last: {file}, line {line}: {reason}.",
-                f"{rejected.path} has them all. Correct the source or allow more; the same command "
-                "continues after them.",
+                f"{self.state.rejected.path} has them all. Correct the source or allow more; the "
+                "same command continues after them.",
                 ErrorKind.ROWS,
             )
         if options.strict and report is not None and report.moved:
@@ -353,13 +351,10 @@ class StreamLoop:
                     f"the range seen before row {report.counters.rows:,}, more than "
                     f"{MOST_OUTSIDE:.0%}.",
                     "Check whether the column still means the same. The rows so far are learned "
-                    "and "
-                    "saved; the same command continues.",
+                    "and saved; the same command continues.",
                     ErrorKind.REFUSED,
                     column=worst.column,
                 )
-
-    # -- reports and checkpoints -------------------------------------------------------------
 
     def _log_report(self) -> Event:
         report, counters = self.report(), self.state.saved.counters

@@ -38,6 +38,11 @@ class StreamEncoder:
         self.columns = [
             _column_of(encoder.schema, name, kind) for name, kind in encoder.schema.features.items()
         ]
+        # Of each category column those that have a number of their own, as they came.
+        self.words: dict[str, list[str]] = {}
+        for feature in self._features:
+            if feature.role == "value":
+                self.words.setdefault(feature.column, []).append(feature.value)
 
     @property
     def feature_columns(self) -> list[str]:
@@ -53,26 +58,18 @@ class StreamEncoder:
 
         The range of its numbers is not remembered.
         """
-        known = self._known_words()
+        # Of a column whose later values share one feature is not known which of them came.
+        full = {feature.column for feature in self._features if feature.role == "other"}
         counts: dict[str, int] = {}
         for name, kind in self._encoder.schema.features.items():
-            if kind == "category" and name not in self._full_columns():
+            if kind == "category" and name not in full:
                 cells = frame[name].drop_nulls()
-                counts[name] = len(cells) - int(cells.is_in(known.get(name, [])).sum())
+                counts[name] = len(cells) - int(cells.is_in(self.words.get(name, [])).sum())
         return UnlikeCells({name: n for name, n in counts.items() if n}, {})
 
     def examples(self) -> ExampleCells:
         """Return words of categories in the order that they came in."""
-        words = self._known_words()
-        return ExampleCells({name: each[:MOST_EXAMPLES] for name, each in words.items()}, {})
-
-    def _known_words(self) -> dict[str, list[str]]:
-        """Words of each category column that have a number of their own, as they came."""
-        known: dict[str, list[str]] = {}
-        for feature in self._features:
-            if feature.role == "value":
-                known.setdefault(feature.column, []).append(feature.value)
-        return known
+        return ExampleCells({name: each[:MOST_EXAMPLES] for name, each in self.words.items()}, {})
 
     def transform(self, frame: pl.DataFrame) -> NDArray[np.float64]:
         """Return rows of a file as the learner takes them.
@@ -87,10 +84,6 @@ class StreamEncoder:
                 f"{first.reason}.", "Correct that cell or leave it empty.", row=first.line
             )
         return self._encoder.encode(batch, learn=False).X
-
-    def _full_columns(self) -> set[str]:
-        """Columns whose later values share one feature: which of them came is not known."""
-        return {f.column for f in self._features if f.role == "other"}
 
 
 def _column_of(schema: Schema, name: str, kind: Kind) -> Column:
@@ -152,32 +145,26 @@ def load_stream_model(path: Path) -> Model:
 def _counted(saved: SavedStream, encoder: StreamEncoder) -> tuple[TrainedColumn, ...]:
     """Return the columns as the stream had them, of late more than long ago."""
     numbers = saved.drift.number_counts(saved.encoder)
-    values = saved.drift.value_counts(saved.encoder)
-    of_features = list(zip(saved.encoder.features, values.tolist(), strict=True))
+    counts_of = saved.drift.value_counts(saved.encoder).tolist()
+    of_features = list(zip(saved.encoder.features, counts_of, strict=True))
     found = []
     for column in encoder.columns:
         about = (column.name, column.kind, column.treatment)
-        of_role: dict[str, list[float]] = {"value": [], "other": [], "missing": []}
-        words = []
-        for feature, count in of_features:
-            if feature.column == column.name and feature.role in of_role:
-                of_role[feature.role].append(count)
-                words += [feature.value] if feature.role == "value" else []
+        own = [(feature.role, count) for feature, count in of_features if feature[0] == column.name]
+        values = [count for role, count in own if role == "value"]
+        n_other, n_empty = (sum(n for r, n in own if r == role) for role in ("other", "missing"))
         if column.name in numbers:
             edges, cells = numbers[column.name]
             counts = np.concatenate([cells[:-1], [0.0], cells[-1:]])
             bins: NumberBins | WordBins | PresentOrEmpty = NumberBins(edges)
-        elif words and sum(of_role["value"]):
-            tail = [0.0, sum(of_role["other"]), sum(of_role["missing"])]
-            counts = np.array([*of_role["value"], *tail])
-            bins = WordBins(KnownWords().fit(words), len(words))
+        elif sum(values):
+            counts = np.array([*values, 0.0, n_other, n_empty])
+            bins = WordBins(KnownWords().fit(encoder.words[column.name]), len(values))
         else:  # bins of numbers are made when the first segment ends
-            n_empty = sum(of_role["missing"])
             counts = np.array([max(saved.drift.n_rows - n_empty, 0.0), 0.0, n_empty])
             bins = PresentOrEmpty()
-        found.append(
-            TrainedColumn(*about, bins, counts, float(counts[-1] / max(counts.sum(), 1.0)))
-        )
+        share_empty = float(counts[-1] / max(counts.sum(), 1.0))
+        found.append(TrainedColumn(*about, bins, counts, share_empty))
     return tuple(found)
 
 

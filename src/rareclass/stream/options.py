@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 # Options as the user writes them, for messages.
 _OPTION = {
     "source": "SOURCE",
-    "learner": "--learner",
     "parameters": "--param",
     "id_column": "--id",
+    "categories": "--category",
+    "time_column": "--time",
 }
-_OF_ALERTS = ("alerts", "alert-budget", "time")
+# Options that may be others when a stream continues.
+_PASSING = ("every", "report_every", "follow", "max_rejected", "strict")
+_OF_ALERTS = ("alert_file", "alerts", "time_column")
 _ALERT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 # The paper's C = 1 with no weights is the library's default. In a stream, where rare rows are few
 # and the majority never ends, its large steps use up the variance on the few rare rows that are
@@ -81,17 +84,15 @@ class AlertBudget:
         through.
         """
         found = read_rate(text)
-        remedy = "Give so many a day, 50/day, or in rows, 50/10000."
+        remedy = "A stream counts them by the day, 50/day, or in rows, 50/10000."
         if found is None or found[1] in ("hour", "week"):
-            raise InputError(f"--alert-budget {text} cannot be read.", remedy, ErrorKind.SETTING)
+            raise InputError(f"--alerts {text} cannot be read.", remedy, ErrorKind.SETTING)
         budget = cls(found[0], None if isinstance(found[1], str) else found[1])
         if budget.number < 1:
-            raise InputError(
-                f"--alert-budget {text} lets no alert through.", remedy, ErrorKind.SETTING
-            )
+            raise InputError(f"--alerts {text} lets no alert through.", remedy, ErrorKind.SETTING)
         if budget.rows is not None and budget.number >= budget.rows:
             raise InputError(
-                f"--alert-budget {text} does not constrain: it lets every row through.",
+                f"--alerts {text} does not constrain: it lets every row through.",
                 "Give fewer alerts than rows.",
                 ErrorKind.SETTING,
             )
@@ -122,8 +123,8 @@ class StreamOptions:
     report_every: int = 10_000  # records between two reports
     follow: bool = False
     max_rejected: int | None = None  # stop at more
-    alerts: str | None = None  # file for them
-    alert_budget: AlertBudget | None = None  # None: `top` in `window` rows
+    alert_file: str | None = None
+    alerts: AlertBudget | None = None  # at most; None: `top` in `window` rows
     time_column: str | None = None  # tells the day of a row
     on_drift: str = "report"  # or "reset": steps are long again where drift begins
     strict: bool = False  # stop where too many cells of a column lie outside of what was seen
@@ -131,55 +132,32 @@ class StreamOptions:
     @property
     def budget(self) -> AlertBudget:
         """The budget of alerts, also where none is given."""
-        return self.alert_budget or AlertBudget(self.top, self.window)
+        return self.alerts or AlertBudget(self.top, self.window)
 
     def lasting(self) -> dict[str, Any]:
         """Return the options that the state depends on, as JSON can write them."""
-        source = self.source if self.source == "-" else str(path_of(self.source).resolve())
-        lasting: dict[str, Any] = {
-            "source": source,
-            "target": self.target,
-            "learner": self.learner,
-            "parameters": self.parameters,
-            "positive": list(self.positive),
-            "id_column": self.id_column,
-            "drop": sorted(self.drop),
-            "category": sorted(self.categories),
-            "separator": self.separator,
-            "max-categories": self.max_categories,
-            "half-life": self.half_life,
-            "tails": self.tails,
-            "window": self.window,
-            "top": self.top,
-            "hold": self.hold,
-            "on-drift": self.on_drift,
-        }
-        if self.keep:
-            lasting["keep"] = sorted(self.keep)
-        if self.alerts is not None:
-            lasting |= {
-                "alerts": str(Path(self.alerts).resolve()),
-                "alert-budget": self.budget.words,
-                "time": self.time_column,
-            }
+        lasting = {name: value for name, value in vars(self).items() if name not in _PASSING}
+        if self.source != "-":
+            lasting["source"] = str(path_of(self.source).resolve())
+        for name in ("positive", "drop", "keep", "categories"):
+            lasting[name] = sorted(lasting[name])
+        if self.alert_file is not None:
+            lasting["alert_file"] = str(Path(self.alert_file).resolve())
+            lasting["alerts"] = self.budget.words
         return lasting
 
     def check_same(self, before: dict[str, Any], folder: Path) -> None:
         """Raise `InputError` when the state in `folder` was made with other options."""
-        given = self.lasting()
-        for name in dict.fromkeys([*given, *before]):
+        for name, now in self.lasting().items():
+            was: Any = before[name]
             # Alerts may be asked for later, but once they are written none is to be left out.
-            if name in _OF_ALERTS and "alerts" not in before:
-                continue
-            was: Any = before.get(name)
-            now = given.get(name)
-            if was == now:
+            if was == now or (name in _OF_ALERTS and before["alert_file"] is None):
                 continue
             if name == "parameters":  # those that differ
                 own: dict[str, Any] = self.parameters
                 other = sorted(key for key in {*was, *own} if was.get(key) != own.get(key))
                 was, now = (", ".join(f"{k}={of.get(k)}" for k in other) for of in (was, own))
-            option = _OPTION.get(name, f"--{name}")
+            option = _OPTION.get(name, f"--{name.replace('_', '-')}")
             raise InputError(
                 f"{folder} was begun with {option} {_shown(was)}, but now it is {_shown(now)}.",
                 "Give the same as before, or another folder with --checkpoint to start again.",
@@ -195,31 +173,31 @@ def check_alert_options(
     Raises `InputError` where the options of alerts contradict each other.
     """
     if path is None:
-        for option, given in (("--alert-budget", budget), ("--time", time_column)):
+        for option, given in (("--alerts", budget), ("--time", time_column)):
             if given is not None:
                 raise InputError(
-                    f"{option} needs --alerts, which is not given.",
-                    "Name a file for them with --alerts.",
+                    f"{option} needs --alert-file, which is not given.",
+                    "Name a file for the alerts with --alert-file.",
                     ErrorKind.COMBINATION,
                 )
         return None
     if path.suffix.lower() not in _ALERT_SUFFIXES:
         raise InputError(
-            f"--alerts {path}: the suffix does not say which format it is.",
+            f"--alert-file {path}: the suffix does not say which format it is.",
             "Give a name that ends in .jsonl or .csv.",
             ErrorKind.FILE_FORMAT,
         )
     rows = path_of(source)
     if rows.is_dir() and rows.resolve() in path.resolve().parents:
         raise InputError(
-            f"--alerts {path} lies in the folder that the rows come from, and would be read again.",
+            f"--alert-file {path} lies in the folder of the rows, and would be read again.",
             "Give a file elsewhere.",
             ErrorKind.COMBINATION,
         )
     parsed = None if budget is None else AlertBudget.parse(budget)
     if parsed is not None and parsed.rows is None and time_column is None:
         raise InputError(
-            f"--alert-budget {budget} needs the day of each row.",
+            f"--alerts {budget} needs the day of each row.",
             "Name the column of dates with --time, or give a budget in rows, such as 50/10000.",
             ErrorKind.COMBINATION,
         )

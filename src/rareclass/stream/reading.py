@@ -7,10 +7,10 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -18,12 +18,17 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.encoding.target import Positive, positives, read_rare_or_rest
+from rareclass.errors import InputError, bad_cell, missing_column
+from rareclass.model.times import check_days
 from rareclass.tables.batch import Batch, Rejected
-from rareclass.tables.cells import are_empty
+from rareclass.tables.cells import are_empty, is_empty, shown
+from rareclass.tables.dates import DAY_FORMATS, read_written
 from rareclass.tables.reading import read_strings
 
 if TYPE_CHECKING:
     from rareclass.tables.sources import Source
+
+T = TypeVar("T")
 
 MOST_ROWS = 16_384
 # Records that are looked at for each of the first rows wanted.
@@ -133,136 +138,100 @@ def _joined(batches: list[Batch], n_rows: int) -> Batch:
     )
 
 
+@dataclass(slots=True, eq=False)
 class HeldRow:
     """A row whose label is not known yet, encoded and scored as it was when it came."""
 
-    __slots__ = ("arrival", "score", "vector")
-
-    def __init__(
-        self, arrival: int, vector: NDArray[np.float64] = _NOT_YET, score: float = 0.0
-    ) -> None:
-        self.arrival, self.vector, self.score = arrival, vector, score
+    arrival: int
+    vector: NDArray[np.float64] = field(default_factory=lambda: _NOT_YET)
+    score: float = 0.0
 
 
-class WaitingRows:
-    """Rows by id until their label comes; when there are too many, the oldest is dropped.
+class LastIds(Generic[T]):
+    """Values of the last `capacity` ids; the oldest leaves for the newest. Each call is O(1).
 
-    Memory is 8 bytes a feature of each of at most `capacity` rows, and about 300 more.
-
-    Every operation costs O(1).
-
-    >>> held = WaitingRows(capacity=2)
-    >>> for number, name in enumerate("abc", start=1):
-    ...     _ = held.hold(name, number)
-    >>> "a" in held, held.take("b").arrival, len(held), held.n_dropped
-    (False, 2, 1, 1)
+    >>> known = LastIds[bool](capacity=2)
+    >>> for number, name in enumerate("abc"):
+    ...     known.add(name, number == 2)
+    >>> "a" in known, known.take("c"), known.take("c"), len(known), known.n_dropped
+    (False, True, None, 1, 1)
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.n_dropped = 0
-        self._rows: OrderedDict[str, HeldRow] = OrderedDict()
+        self._values: OrderedDict[str, T] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._values)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._rows
+        return name in self._values
 
-    def hold(self, name: str, arrival: int) -> HeldRow:
-        """Hold a row under an id that is not held; its vector and score may be set later.
-
-        Raises `ValueError` when a row with this id waits already.
-        """
-        if name in self._rows:
-            raise ValueError(f"id {name!r} is held already.")
-        if len(self._rows) >= self.capacity:
-            self._rows.popitem(last=False)
-            self.n_dropped += 1
-        row = self._rows[name] = HeldRow(arrival)
-        return row
-
-    def take(self, name: str) -> HeldRow | None:
-        """Take out the row with this id; None when there is none."""
-        return self._rows.pop(name, None)
-
-    def to_state(self) -> dict[str, Any]:
-        """Return ids, vectors and scores as columns, oldest row first."""
-        rows = self._rows.values()
-        vectors = [row.vector for row in rows]
-        return {
-            "capacity": self.capacity,
-            "n_dropped": self.n_dropped,
-            "ids": list(self._rows),
-            "arrivals": np.array([row.arrival for row in rows], np.int64),
-            "scores": np.array([row.score for row in rows], np.float64),
-            "widths": np.array([len(vector) for vector in vectors], np.int64),
-            "values": np.concatenate([_NOT_YET, *vectors]),
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "WaitingRows":
-        """Return the rows that `to_state` described."""
-        held = cls(int(state["capacity"]))
-        held.n_dropped = int(state["n_dropped"])
-        ends = np.cumsum(state["widths"]).tolist()
-        starts = [0, *ends]
-        columns = (state["ids"], state["arrivals"].tolist(), state["scores"].tolist(), starts, ends)
-        for name, arrival, score, start, end in zip(*columns, strict=False):
-            held._rows[name] = HeldRow(arrival, np.array(state["values"][start:end]), score)
-        return held
-
-
-class IdLabels:
-    """Labels of the last `capacity` ids: of rows learned from, or of rows that are yet to come.
-
-    About 150 bytes an id; every operation costs O(1).
-
-    >>> early = IdLabels(capacity=2)
-    >>> early.add("a", rare=True)
-    >>> "a" in early, early.take("a"), early.take("a")
-    (True, True, None)
-    """
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.n_dropped = 0
-        self._labels: OrderedDict[str, bool] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._labels)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._labels
-
-    def add(self, name: str, rare: bool) -> None:
-        """Remember the label of an id in place of one before; the oldest id leaves."""
-        self._labels.pop(name, None)
-        self._labels[name] = rare
-        if len(self._labels) > self.capacity:
-            self._labels.popitem(last=False)
+    def add(self, name: str, value: T) -> None:
+        """Keep the value of an id in place of one before."""
+        self._values.pop(name, None)
+        self._values[name] = value
+        if len(self._values) > self.capacity:
+            self._values.popitem(last=False)
             self.n_dropped += 1
 
-    def take(self, name: str) -> bool | None:
-        """Take out the label of an id: whether it is rare; None when there is none."""
-        return self._labels.pop(name, None)
+    def take(self, name: str) -> T | None:
+        """Take out the value of an id; None when there is none."""
+        return self._values.pop(name, None)
 
     def to_state(self) -> dict[str, Any]:
-        """Return ids and labels as columns, oldest first."""
-        return {
-            "capacity": self.capacity,
-            "n_dropped": self.n_dropped,
-            "ids": list(self._labels),
-            "rare": np.array(list(self._labels.values()), np.bool_),
-        }
+        """Return ids and values as columns, the oldest first."""
+        known = {"capacity": self.capacity, "n_dropped": self.n_dropped, "ids": list(self._values)}
+        return known | self._columns(list(self._values.values()))
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "IdLabels":
-        """Return the labels that `to_state` described."""
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Return what `to_state` described."""
         known = cls(int(state["capacity"]))
         known.n_dropped = int(state["n_dropped"])
-        known._labels.update(zip(state["ids"], state["rare"].tolist(), strict=True))
+        known._values.update(zip(state["ids"], cls._values_in(state), strict=True))
         return known
+
+    @staticmethod
+    def _columns(values: list[T]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @staticmethod
+    def _values_in(state: dict[str, Any]) -> list[T]:
+        raise NotImplementedError
+
+
+class IdLabels(LastIds[bool]):
+    """Labels of ids: of rows learned from, or of rows to come; about 150 bytes each."""
+
+    @staticmethod
+    def _columns(values: list[bool]) -> dict[str, Any]:
+        return {"rare": np.array(values, np.bool_)}
+
+    @staticmethod
+    def _values_in(state: dict[str, Any]) -> list[bool]:
+        found: list[bool] = state["rare"].tolist()
+        return found
+
+
+class WaitingRows(LastIds[HeldRow]):
+    """Rows until their label comes: 8 bytes a feature of each, and about 300 more."""
+
+    @staticmethod
+    def _columns(values: list[HeldRow]) -> dict[str, Any]:
+        return {
+            "arrivals": np.array([row.arrival for row in values], np.int64),
+            "scores": np.array([row.score for row in values], np.float64),
+            "widths": np.array([len(row.vector) for row in values], np.int64),
+            "values": np.concatenate([_NOT_YET, *(row.vector for row in values)]),
+        }
+
+    @staticmethod
+    def _values_in(state: dict[str, Any]) -> list[HeldRow]:
+        vectors = np.split(state["values"], np.cumsum(state["widths"]))
+        columns = zip(state["arrivals"].tolist(), vectors, state["scores"].tolist(), strict=False)
+        return [HeldRow(arrival, vector.copy(), score) for arrival, vector, score in columns]
 
 
 @dataclass
@@ -293,26 +262,111 @@ class Arrivals(NamedTuple):
     waited_for: list[tuple[int, HeldRow]]  # place, and the row whose label came there
     held: list[tuple[int, HeldRow]]  # place, and the row that waits since then
     rejected: list[Rejected]
+    days: NDArray[np.int64] | None = None  # of `rows`, where a column tells them
 
 
-def sort_arrivals(batch: Batch, schema: Schema, known: Memory, n_before: int) -> Arrivals:
+class DayColumn(NamedTuple):
+    """The column that tells the day of a row, and how its cells are written: found once."""
+
+    name: str
+    day_format: str | None  # None: numbers of days
+
+    def days_of(self, batch: Batch) -> pl.Series:
+        """Return the day of each row, counted from 1970; null where its cell is no time.
+
+        Times count by their own clock, whatever their zone is.
+        """
+        if self.name not in batch.frame.columns:
+            return pl.repeat(None, batch.n_rows, dtype=pl.Int64, eager=True)
+        cells = batch.frame[self.name]
+        if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
+            days = cells.dt.date() if self.day_format else cells.clear(len(cells)).cast(pl.Date)
+            return days.to_physical().cast(pl.Int64)
+        try:
+            words = read_strings(cells)
+        except InputError:  # a type of other cells
+            words = pl.repeat(None, len(cells), dtype=pl.String, eager=True)
+        if self.day_format is not None:
+            return read_written(words, self.day_format).local.dt.date().to_physical().cast(pl.Int64)
+        return words.cast(pl.Float64, strict=False).floor().cast(pl.Int64, strict=False)
+
+
+def find_day_column(first: Batch, name: str) -> DayColumn:
+    """Find how most of the first rows write their times.
+
+    Raises `InputError` where they lack the column, hold no time, or count seconds.
+    """
+    if name not in first.frame.columns:
+        raise missing_column(f"{first.file} has", name, first.frame.columns, "--time")
+    ways = [DayColumn(name, way) for way in (*DAY_FORMATS, None)]
+    days = [way.days_of(first).drop_nulls() for way in ways]
+    # Of ways that read as many cells, the one by which the days never fall; all read ISO 8601.
+    best = max(range(len(ways)), key=lambda k: (len(days[k]), days[k].is_sorted()))
+    best = 0 if 2 * len(days[0]) > len(days[best]) else best
+    if days[best].is_empty():
+        row = int(first.frame[name].is_not_null().arg_max() or 0)
+        cell, line = first.frame[name][row], int(first.lines[row])
+        raise bad_cell(
+            f"Line {line}: column {name!r}: {_not_a_time(cell)}.",
+            "Give --time a column of dates, such as 2026-03-01 or 2026-03-01T12:00.",
+            name,
+            line,
+            cell,
+        )
+    if ways[best].day_format is None:
+        check_days(days[best].to_numpy(), f"--time {name}", name)
+    return ways[best]
+
+
+def sort_arrivals(
+    batch: Batch, schema: Schema, known: Memory, n_before: int, clock: DayColumn | None = None
+) -> Arrivals:
     """Decide what becomes of each row of a batch: learned, held, a label waited for, or rejected.
 
     Rows are decided in their order, so that it does not matter where a batch begins or ends.
     `known` is brought up to date; vectors and scores of rows held from now on are yet to be set.
-    O(cells).
+    A row whose `clock` cannot be read is rejected, unless it brings a label alone. O(cells).
     """
     checked, faults = schema.check(batch)
+    days = None if clock is None else clock.days_of(batch)
+    if clock is not None and days is not None:
+        checked, more = _with_days(batch, checked, schema, clock.name, days)
+        faults += more
     rejected = [*batch.rejected, *faults]
     lines = np.sort(np.concatenate([batch.lines, [row.line for row in batch.rejected]]))
     if schema.id_column is not None:
         numbers = n_before + 1 + np.searchsorted(lines, batch.lines)
-        return _RowsById(batch, checked, schema, known, numbers).arrivals(rejected)
-    numbers = n_before + 1 + np.searchsorted(lines, checked.lines)
-    rejected.sort(key=lambda row: row.line)
-    nobody: list[str | None] = [None] * checked.n_rows
-    places, labels = np.arange(checked.n_rows), np.array(checked.frame[schema.target])
-    return Arrivals(checked, places, labels, numbers, nobody, [], [], rejected)
+        arrivals = _RowsById(batch, checked, schema, known, numbers).arrivals(rejected)
+    else:
+        numbers = n_before + 1 + np.searchsorted(lines, checked.lines)
+        rejected.sort(key=lambda row: row.line)
+        nobody: list[str | None] = [None] * checked.n_rows
+        places, labels = np.arange(checked.n_rows), np.array(checked.frame[schema.target])
+        arrivals = Arrivals(checked, places, labels, numbers, nobody, [], [], rejected)
+    if days is None:
+        return arrivals
+    of_rows = np.searchsorted(batch.lines, arrivals.rows.lines)
+    return arrivals._replace(days=days[of_rows].to_numpy())
+
+
+def _with_days(
+    batch: Batch, checked: Batch, schema: Schema, name: str, days: pl.Series
+) -> tuple[Batch, list[Rejected]]:
+    """Take out of checked rows those without a day."""
+    is_bad = days.is_null().to_numpy()
+    if schema.id_column is not None:
+        is_bad = is_bad & _rows_with_cells(batch, schema)
+    places = np.searchsorted(batch.lines, checked.lines)
+    keep = ~is_bad[places]
+    rejected = []
+    for row in places[~keep].tolist():
+        cell = batch.frame[name][row] if name in batch.frame.columns else None
+        rejected.append(rejected_row(batch, row, f"column {name!r}: {_not_a_time(cell)}"))
+    return checked._replace(frame=checked.frame.filter(keep), lines=checked.lines[keep]), rejected
+
+
+def _not_a_time(cell: Any) -> str:
+    return f"{'an empty cell' if is_empty(cell) else shown(cell)} is not a time"
 
 
 class _RowsById:
@@ -353,7 +407,8 @@ class _RowsById:
                 self._labels[row] = float(early)
                 self._remember(row, name)
             elif name is not None:
-                held = known.held.hold(name, int(self._numbers[row]))
+                held = HeldRow(int(self._numbers[row]))
+                known.held.add(name, held)
                 self._waiting.append((len(self._reached), held))
             self._learn(row)
 

@@ -14,10 +14,7 @@ from rareclass.stream.alerts import AlertFile, blocks_of
 from rareclass.stream.checkpoint import SavedLearner, SavedStream, load_newest, sound_state
 from rareclass.stream.log import REJECTED, RejectedFile
 from rareclass.stream.options import DEFAULT, StreamOptions, make_learner, parse_parameters
-from rareclass.stream.reading import (
-    Arrivals,
-    sort_arrivals,
-)
+from rareclass.stream.reading import Arrivals, sort_arrivals
 from rareclass.tables.batch import Batch
 
 if TYPE_CHECKING:
@@ -37,8 +34,8 @@ class StreamState:
     def __init__(self, saved: SavedStream, folder: Path, options: StreamOptions) -> None:
         self.saved = replace(saved, options=options.lasting())
         self.alerts: AlertFile | None = None
-        if options.alerts is not None:  # first: the file may be refused
-            path = Path(options.alerts)
+        if options.alert_file is not None:  # first: the file may be refused
+            path = Path(options.alert_file)
             self.alerts = AlertFile(path, options.budget, options.time_column, saved.alerts)
         self.learner = learner_of(saved)
         self.rejected = RejectedFile(folder / REJECTED, saved.rejected)
@@ -51,7 +48,7 @@ class StreamState:
         return replace(
             self.saved,
             learner=learned,
-            rejected=self.rejected.mark(),
+            rejected=self.rejected.mark,
             alerts=None if self.alerts is None else self.alerts.saved(),
         )
 
@@ -68,7 +65,7 @@ class StreamState:
         """
         known, counters = self.saved, self.saved.counters
         encoder, drift = known.encoder, known.drift
-        arrivals = sort_arrivals(batch, encoder.schema, known.ids, counters.rows)
+        arrivals = sort_arrivals(batch, encoder.schema, known.ids, counters.rows, known.clock)
         scores = np.empty(0)
         if len(arrivals.labels):
             encoded, scores = self._learn(arrivals)
@@ -199,7 +196,7 @@ def settled(learner: str, on_drift: str, folder: Path) -> tuple[str, str]:
         with sound_state(before.path):
             begun = before.state.options
             learner = str(begun["learner"]) if learner == "auto" else learner
-            on_drift = str(begun["on-drift"]) if on_drift == "auto" else on_drift
+            on_drift = str(begun["on_drift"]) if on_drift == "auto" else on_drift
     learner = DEFAULT if learner == "auto" else learner
     shrink = make_learner(learner, parse_parameters(learner, ()))._steps_shrink
     if on_drift == "reset" and not shrink:

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import hashlib
 import io
 import os
 import select
@@ -29,6 +30,51 @@ _OTHER_PACKED = {
 DAMAGE = (EOFError, zlib.error, OSError)
 # Enough for a magic number, or a byte order mark and an opening brace.
 _START_BYTES = 4
+# Bytes at either end of what was read by which it is known again.
+_COMPARED_BYTES = 1 << 12
+
+
+class ReadEnds:
+    """First and last bytes of what was read of a stream."""
+
+    def __init__(self) -> None:
+        self.first, self.last = b"", b""
+
+    def add(self, data: bytes) -> None:
+        """Take in the bytes read next."""
+        self.first += data[: _COMPARED_BYTES - len(self.first)]
+        self.last = (self.last + data[-_COMPARED_BYTES:])[-_COMPARED_BYTES:]
+
+    def mark(self) -> str:
+        """Return a digest, the same however the bytes came in blocks."""
+        return mark_of(self.first + self.last)
+
+
+def mark_of(content: bytes) -> str:
+    """Return a digest by which content is known again."""
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+def ends_in(content: BinaryIO, size: int) -> ReadEnds:
+    """Return the ends of the first `size` bytes of a file, of fewer where it is shorter."""
+    ends = ReadEnds()
+    content.seek(0)
+    ends.add(content.read(min(size, _COMPARED_BYTES)))
+    start = content.seek(max(content.tell(), size - _COMPARED_BYTES))
+    ends.add(content.read(size - start))
+    return ends
+
+
+def not_appended(title: str, how: str) -> InputError:
+    """The error to raise where what was read before is not there any more."""
+    return InputError(
+        f"{title} {how}.",
+        "Only append to what is being read; start again with an empty checkpoint.",
+        ErrorKind.ROWS,
+    )
+
+
+OTHER_ROWS = "has other rows where those lay that were read from it before"
 
 
 def cannot_open(path: Path, error: Exception, was_there: bool = False) -> InputError | None:
@@ -201,16 +247,15 @@ class FileBytes:
             raise self._shorter()
         return None
 
-    def skip(self, offset: int) -> bytes:
-        """Go to byte `offset` > 0, return the one before; a compressed file is read up to it."""
+    def skip(self, offset: int) -> ReadEnds:
+        """Go to byte `offset`, return the ends of what lies before; a compressed file is read."""
         try:
-            self._content.seek(offset - 1)
+            ends = ends_in(self._content, offset)
         except DAMAGE as error:
             raise damaged(self._stored.path, error) from error
-        before = self._read(1)
-        if not before:
+        if self._content.tell() < offset:
             raise self._shorter()
-        return before
+        return ends
 
     def finish(self) -> None:
         """Take the end of the file for its end."""
@@ -227,11 +272,7 @@ class FileBytes:
             raise damaged(self._stored.path, error) from error
 
     def _shorter(self) -> InputError:
-        return InputError(
-            f"{self.title} is shorter than what was read from it before.",
-            "Only append to a file that is being read; start again with an empty checkpoint.",
-            ErrorKind.ROWS,
-        )
+        return not_appended(self.title, "is shorter than what was read from it before")
 
 
 class PipeBytes:
@@ -276,10 +317,10 @@ class PipeBytes:
         self._bytes_read += len(data)
         return data
 
-    def skip(self, offset: int) -> bytes:
-        """Read and drop what comes before byte `offset`, waiting for it."""
+    def skip(self, offset: int) -> ReadEnds:
+        """Read up to byte `offset`, waiting for it; return the ends of what lies before."""
         self._growing, was_growing = False, self._growing
-        last = b""
+        ends = ReadEnds()
         while self._bytes_read < offset:
             data = self.read(min(1 << 20, offset - self._bytes_read))
             if not data:
@@ -289,9 +330,9 @@ class PipeBytes:
                     "Send the same stream again from its beginning, or name an empty checkpoint.",
                     ErrorKind.ROWS,
                 )
-            last = data[-1:]
+            ends.add(data)
         self._growing = was_growing
-        return last
+        return ends
 
     def finish(self) -> None:
         """Wait for the end of the pipe from now on."""

@@ -13,14 +13,8 @@ import pyarrow.parquet as pq
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
-from rareclass.tables.batch import (
-    TEXT_LIMIT,
-    Batch,
-    Rejected,
-    columns_fault,
-    unique_names,
-)
-from rareclass.tables.byte_streams import cannot_open
+from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, columns_fault, unique_names
+from rareclass.tables.byte_streams import OTHER_ROWS, cannot_open, mark_of, not_appended
 from rareclass.tables.frames import frame_of_arrow, stored_index
 
 # A row group up to this size is read column by column as it is: that is the fastest.
@@ -28,6 +22,8 @@ _SMALL_GROUP_BYTES = 32 << 20
 # Column chunks of a larger one are read through buffers of this size.
 _BUFFER_BYTES = 1 << 17
 _LEAST_BUFFER_BYTES = 1 << 12
+# Rows at either end of what was read of a stream by which it is known again.
+_COMPARED_ROWS = 16
 # Rows of a batch of a stream.
 _STREAMED_ROWS = 1 << 16
 _FAULTS = (pa.ArrowException, OSError)
@@ -237,13 +233,11 @@ class ParquetSource:
         self._name, self._row = name, 0
         if position is not None:
             self._row, columns = int(position["row"]), position["columns"]
-        if self._row > file.n_rows:
-            raise InputError(
-                f"{path} has {file.n_rows:,} rows; {self._row:,} had been read from it before.",
-                "Do not change a file that is being read; start again with an empty checkpoint.",
-                ErrorKind.ROWS,
-            )
         file.release()
+        self._first = _rows_of(file, 0, min(self._row, _COMPARED_ROWS))
+        self._last = _rows_of(file, max(self._row - _COMPARED_ROWS, 0), self._row)
+        if position is not None and self._mark() != position["ends"]:
+            raise not_appended(str(path), OTHER_ROWS)
         self._file = file.between(self._row, file.n_rows)
         self._batches = self._file.batches(self._file.columns, _STREAMED_ROWS, by_group=True)
         self.columns: list[str] = list(file.columns if columns is None else columns)
@@ -265,7 +259,11 @@ class ParquetSource:
             return None
         lines = np.arange(self._row + 1, self._row + table.num_rows + 1, dtype=np.int64)
         self._row += table.num_rows
-        position = {"row": self._row, "columns": self.columns}
+        n_first = _COMPARED_ROWS - len(self._first)
+        self._first += frame_of_arrow(table.slice(0, n_first)).rows()
+        last = table.slice(max(table.num_rows - _COMPARED_ROWS, 0))
+        self._last = (self._last + frame_of_arrow(last).rows())[-_COMPARED_ROWS:]
+        position = {"row": self._row, "columns": self.columns, "ends": self._mark()}
         if self._fault is None:
             frame = frame_of_arrow(table.select(self.columns))
             return Batch(frame, lines, self._name, [], len(lines), position)
@@ -277,6 +275,10 @@ class ParquetSource:
         empty = pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
         return Batch(empty, lines[:0], self._name, rejected, len(lines), position)
 
+    def _mark(self) -> str:
+        """Digest of the first and last rows before the next one."""
+        return mark_of(repr((self._first, self._last)).encode())
+
     def finish(self) -> None:
         """Do nothing: no rows are added while these are read."""
 
@@ -284,3 +286,11 @@ class ParquetSource:
         """Close the file."""
         self._batches.close()
         self._file.release()
+
+
+def _rows_of(file: ParquetFile, first: int, stop: int) -> list[tuple[Any, ...]]:
+    """Return some rows of a file."""
+    part = file.between(first, stop)
+    batches = list(part.batches(file.columns, _STREAMED_ROWS)) if stop else []
+    part.release()
+    return frame_of_arrow(pa.Table.from_batches(batches, file.schema)).rows()

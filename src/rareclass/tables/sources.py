@@ -12,7 +12,7 @@ import polars as pl
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
 from rareclass.tables.batch import Batch
-from rareclass.tables.byte_streams import ByteStream, FileBytes, PipeBytes, StoredFile
+from rareclass.tables.byte_streams import ByteStream, FileBytes, PipeBytes, StoredFile, ends_in
 from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.folders import (
     check_one_format,
@@ -110,14 +110,9 @@ def _open_text(
 
 
 def _check_format(file_format: str, position: dict[str, Any] | None, title: str) -> None:
-    key = "row" if file_format == "parquet" else "header" if file_format == "csv" else "offset"
-    if position is None or (key in position and (key != "offset" or "header" not in position)):
-        return
-    raise InputError(
-        f"{title} is {file_format}, which is not what was read before.",
-        "Give the same source, or an empty checkpoint.",
-        ErrorKind.FILE_FORMAT,
-    )
+    if position is not None:
+        before = "parquet" if "row" in position else "csv" if "header" in position else "jsonl"
+        _check_kind(title, file_format, before)
 
 
 class FolderSource:
@@ -138,7 +133,8 @@ class FolderSource:
     def __init__(self, folder: Path, position: dict[str, Any] | None, reading: Reading) -> None:
         self._folder = folder
         self._reading = reading
-        self._finished: dict[str, int] = {}  # the size of each when it was finished
+        # Of each finished file the size, and the mark of its ends.
+        self._finished: dict[str, tuple[int, str]] = {}
         self._current: FileSource | None = None
         self._name = ""  # of the file that is open
         self._keys: dict[str, str | None] = {}  # columns that its folders give
@@ -147,6 +143,7 @@ class FolderSource:
         self._first: Path | None = None  # a file of the format that all must have
         if position is not None:
             self._finished = dict(position["finished"])
+            self._check_finished(by_content=True)
             self._reading = reading._replace(columns=position["columns"])
             names = [name for name in (*self._finished, position["current"]) if name is not None]
             self._first = folder / names[0] if names else None
@@ -174,7 +171,9 @@ class FolderSource:
             self._reading = self._reading._replace(columns=self.columns)
             if batch is None:
                 # A new dict: positions handed out before keep theirs.
-                self._finished = {**self._finished, self._name: self._current.size_read}
+                size = self._current.size_read
+                mark = _mark_on_disk(self._folder / self._name, size)
+                self._finished = {**self._finished, self._name: (size, mark)}
                 self.close()
             elif batch.n_read or not self._may_move_on(self._current):
                 self._at = batch.position
@@ -260,20 +259,28 @@ class FolderSource:
                 return name
         return None
 
-    def _check_finished(self) -> None:
+    def _check_finished(self, by_content: bool = False) -> None:
         """Raise `InputError` where a finished file was changed since."""
         if time.monotonic() < self._next_check:
             return
         self._next_check = time.monotonic() + _CHECK_SECONDS
-        for name, size in sorted(self._finished.items()):
+        for name, (size, mark) in sorted(self._finished.items()):
             path = self._folder / name
             with suppress(FileNotFoundError):  # tidied away
-                if path.stat().st_size != size:
+                is_same = path.stat().st_size == size
+                if not is_same or (by_content and _mark_on_disk(path, size) != mark):
                     raise InputError(
                         f"{path} was changed after it had been read.",
                         "Write new rows to a new file of the folder.",
                         ErrorKind.ROWS,
                     )
+
+
+def _mark_on_disk(path: Path, size: int) -> str:
+    """Digest of the ends of a file as it lies on disk; "" where it is gone."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        return ends_in(file, size).mark()
+    return ""
 
 
 def open_source(
@@ -318,16 +325,14 @@ def open_source(
     """
     reading = Reading(follow, None if columns is None else list(columns), separator)
     at = None if position is None else position["in"]
+    path = path_of(source)
+    kind = "standard input" if source == "-" else "a folder" if path.is_dir() else "a file"
+    if position is not None and (source == "-" or path.exists()):
+        _check_kind(source, kind, position["kind"])
     rows: FileSource | FolderSource
     if source == "-":
-        _check_kind(source, "standard input", position)
         rows = _open_pipe(sys.stdin.buffer, at, reading)
-        return Source(rows, "standard input", follow)
-    path = path_of(source)
-    kind = "folder" if path.is_dir() else "file"
-    if kind == "folder" or path.exists():
-        _check_kind(source, kind, position)
-    if kind == "folder":
+    elif kind == "a folder":
         rows = FolderSource(path, at, reading)
     else:
         if path.exists() and not path.is_file():
@@ -340,10 +345,10 @@ def open_source(
     return Source(rows, kind, follow)
 
 
-def _check_kind(source: str | Path, kind: str, position: dict[str, Any] | None) -> None:
-    if position is not None and position["kind"] != kind:
+def _check_kind(title: str | Path, kind: str, before: str) -> None:
+    if kind != before:
         raise InputError(
-            f"{source} is a {kind}; what was read before is a {position['kind']}.",
+            f"{title} is {kind}; what was read before is {before}.",
             "Give the same source, or an empty checkpoint.",
             ErrorKind.FILE_FORMAT,
         )

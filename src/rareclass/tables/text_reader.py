@@ -13,7 +13,14 @@ import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, no_rows
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
-from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile
+from rareclass.tables.byte_streams import (
+    OTHER_ROWS,
+    ByteStream,
+    FileBytes,
+    ReadEnds,
+    StoredFile,
+    not_appended,
+)
 from rareclass.tables.dialect import ROW_LIMIT, SAMPLE_BYTES, UTF8_MARK, UTF16_MARKS
 
 BLOCK_BYTES = 1 << 20
@@ -61,7 +68,8 @@ class TextLines:
         self._after_return = False  # a newline that comes next ends the line before
         self.tail = b""
         # What the lines ahead are in the stream, where that is not UTF-8.
-        self._sizes: list[int] = []
+        self._raw: list[bytes] = []
+        self.ends = ReadEnds()  # of the bytes before `offset`
         self._at_start = True
         self.inside_line = False
 
@@ -94,21 +102,26 @@ class TextLines:
 
     def take(self, n_lines: int) -> None:
         """Let go of the first lines ahead."""
-        sizes = map(len, self.ahead[:n_lines])
-        self.offset += sum(sizes if self.encoding == "utf-8" else self._sizes[:n_lines])
+        raw = self.ahead if self.encoding == "utf-8" else self._raw
+        taken = b"".join(raw[:n_lines])
+        self.ends.add(taken)
+        self.offset += len(taken)
         self.line += n_lines
-        del self.ahead[:n_lines], self._sizes[:n_lines]
+        del self.ahead[:n_lines], self._raw[:n_lines]
 
-    def skip(self, offset: int, line: int, encoding: str = "utf-8") -> None:
-        """Go on at byte `offset`, where line `line` begins, on a stream nothing was read from."""
+    def skip(self, offset: int, line: int, mark: str, encoding: str = "utf-8") -> None:
+        """Go on at byte `offset`, where line `line` begins, on a stream nothing was read from.
+
+        Raises `InputError` where the ends of what lies before have another `mark`.
+        """
         self.offset, self.line, self.encoding = offset, line, encoding
         self._at_start = offset == 0
-        newline = "\n".encode(encoding)
-        before = b""
-        for place in range(max(1, offset - len(newline) + 1), offset + 1):
-            before += self._stream.skip(place)
-        self._after_return = self._any_end and before == "\r".encode(encoding)
-        self.inside_line = line > 1 and before != newline
+        self.ends = self._stream.skip(offset)
+        if self.ends.mark() != mark:
+            raise not_appended(self._stream.title, OTHER_ROWS)
+        before = self.ends.last
+        self._after_return = self._any_end and before.endswith("\r".encode(encoding))
+        self.inside_line = line > 1 and not before.endswith("\n".encode(encoding))
 
     def recode(self, encoding: str) -> None:
         """Take the lines ahead, which were taken for UTF-8, and those that follow for others."""
@@ -149,7 +162,7 @@ class TextLines:
 
     def _add(self, lines: list[bytes]) -> None:
         if self.encoding != "utf-8":
-            self._sizes.extend(map(len, lines))
+            self._raw.extend(lines)
             for k, line in enumerate(lines):
                 with suppress(UnicodeDecodeError):  # it is hardly UTF-8 either, and rejected
                     lines[k] = line.decode(self.encoding).encode()
@@ -166,6 +179,7 @@ class TextLines:
         self.encoding = UTF16_MARKS.get(data[:2], "utf-8")
         mark = 2 if self.encoding != "utf-8" else 3 if data.startswith(UTF8_MARK) else 0
         self.offset = mark
+        self.ends.add(data[:mark])
         return data[mark:]
 
 
@@ -217,7 +231,7 @@ class TextReader(ABC):
         self._lines = TextLines(stream, any_end)
         if position is not None and position["offset"]:
             encoding = position.get("encoding", "utf-8")
-            self._lines.skip(position["offset"], position["line"], encoding)
+            self._lines.skip(position["offset"], position["line"], position["ends"], encoding)
 
     @abstractmethod
     def find_columns(self) -> None:
@@ -237,7 +251,8 @@ class TextReader(ABC):
     def position(self) -> dict[str, Any]:
         """Where to go on after the rows taken."""
         lines = self._lines
-        place = {"offset": lines.offset, "line": lines.line, "columns": self.columns}
+        place: dict[str, Any] = {"offset": lines.offset, "line": lines.line}
+        place |= {"columns": self.columns, "ends": lines.ends.mark()}
         return place if lines.encoding == "utf-8" else {**place, "encoding": lines.encoding}
 
     def read(self, max_records: int) -> Batch | None:
