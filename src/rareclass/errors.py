@@ -231,6 +231,11 @@ def bad_cell(
     return InputError(message, remedy, ErrorKind.CELL, column=column, row=row, value=value)
 
 
+def unsupported(message: str, remedy: str, column: str | None = None) -> InputError:
+    """Return the error of what this model, method or table cannot do."""
+    return InputError(message, remedy, ErrorKind.UNSUPPORTED, column=column)
+
+
 def unknown_name(message: str, name: str, known: Iterable[str]) -> InputError:
     """Return the error of a setting that names what is not `known`.
 

@@ -114,18 +114,13 @@ def test_alert_rate_has_intervals_within_the_exact_ones():
     assert rate.differs
     assert rate.is_far
     assert alert_rate(None, 0.5, 8, 100) is None
-
-
-def test_equal_weights_tell_no_more_than_none():
+    # Equal weights tell no more than none.
     plain, weighted = (alert_rate(held_out(20, 1000, k), 0.5, 2, 100) for k in (1, 7))
     np.testing.assert_allclose(weighted.expected, plain.expected, rtol=1e-12)
     assert not weighted.differs
-
-
-def test_a_rate_that_differs_by_little_is_not_far():
-    rate = alert_rate(held_out(2000, 100_000), 0.5, 3000, 100_000)
-    assert rate.differs
-    assert not rate.is_far
+    by_little = alert_rate(held_out(2000, 100_000), 0.5, 3000, 100_000)
+    assert by_little.differs
+    assert not by_little.is_far
 
 
 def seen_with(outside, unseen):
@@ -149,19 +144,21 @@ def test_the_worst_column_comes_first_and_shares_are_of_rows():
     assert drift_of(InputSummary(n_rows=5, n_columns=2), None).columns == []
 
 
-def test_strict_refuses_above_a_tenth_of_a_column_only():
+def test_strict_refuses_above_a_tenth_of_a_column_and_a_rate_far_off():
     refuse_drift(drift_of(seen_with(20, 20), None), "new.csv")
     with refused(ErrorKind.REFUSED, column="b"):
         refuse_drift(drift_of(seen_with(20, 21), None), "new.csv")
-
-
-@pytest.mark.parametrize("n_far", [1, 2, 3])
-def test_strict_names_one_column_and_counts_the_others(n_far):
-    far = [ColumnDrift(name, "number", is_absent=True) for name in "abc"[:n_far]]
-    with refused(ErrorKind.REFUSED, column="a") as caught:
-        refuse_drift(Drift([], 0.0, None, tuple(far)), "new.csv")
-    counted = re.findall(r"and (\d+) more", str(caught.value))
-    assert counted == ([] if n_far == 1 else [str(n_far - 1)])
+    for n_far in (1, 2, 3):
+        far = [ColumnDrift(name, "number", is_absent=True) for name in "abc"[:n_far]]
+        with refused(ErrorKind.REFUSED, column="a") as caught:
+            refuse_drift(Drift([], 0.0, None, tuple(far)), "new.csv")
+        counted = re.findall(r"and (\d+) more", str(caught.value))
+        assert counted == ([] if n_far == 1 else [str(n_far - 1)])
+    far = AlertRate(40, 500, WeightedRate.counted(20, 1000))
+    with pytest.raises(InputError, match=r"8\.000% of the rows are above .* 2\.000%"):
+        refuse_drift(Drift([], 0.0, far), "new.csv")
+    near = AlertRate(40, 500, WeightedRate.counted(1, 50))
+    refuse_drift(Drift([], 0.0, near), "new.csv")
 
 
 def test_a_column_has_moved_from_the_index_on_that_the_reports_name():
@@ -231,14 +228,6 @@ def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse():
         assert drift.is_far is is_far
 
 
-def test_strict_refuses_a_rate_far_from_the_one_held_out():
-    far = AlertRate(40, 500, WeightedRate.counted(20, 1000))
-    with pytest.raises(InputError, match=r"8\.000% of the rows are above .* 2\.000%"):
-        refuse_drift(Drift([], 0.0, far), "new.csv")
-    near = AlertRate(40, 500, WeightedRate.counted(1, 50))
-    refuse_drift(Drift([], 0.0, near), "new.csv")
-
-
 def test_numbers_beyond_those_of_training_are_counted_by_column():
     rng = np.random.default_rng(0)
     names = ("a", "b")
@@ -255,8 +244,6 @@ def test_numbers_beyond_those_of_training_are_counted_by_column():
         expected[name] = sum(x is not None and not low <= x <= high for x in new[name])
     assert encoder.count_unlike(new).outside == expected
     assert min(expected.values()) > 0
-
-
-def test_truth_values_of_a_stream_are_numbers_and_not_empty():
+    # Truth values of a stream are numbers and not empty.
     counts = NumberBins(np.array([0.5])).counts(pl.Series(["true", "false", "yes", "0.2", None]))
     assert counts.tolist() == [2.0, 2.0, 0.0, 1.0]

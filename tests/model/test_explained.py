@@ -51,7 +51,7 @@ def test_a_model_that_saw_one_rare_class_has_no_reasons_for_a_class():
 )
 def test_a_file_without_rows_has_the_columns_of_one_with_rows(cases, kind):
     content = SimpleNamespace(
-        has_rare_class=True, facts=SimpleNamespace(method=None, format="csv"),
+        decision=None, facts=SimpleNamespace(method=None, format="csv"),
         cases=cases, rare_classes=None,
     )  # fmt: skip
     found = explainer_of(content, 2)(pl.DataFrame({"x": []})).schema

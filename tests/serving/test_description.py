@@ -42,7 +42,7 @@ def measures(client):
     return found
 
 
-def test_openapi_has_the_columns_and_an_example_that_is_answered(client):
+def test_the_model_is_told_with_its_columns_and_an_example_that_is_answered(client):
     told = client.get("/openapi.json").json()
     row = told["components"]["schemas"]["Row"]
     assert row["required"] == list(ROW)
@@ -58,9 +58,6 @@ def test_openapi_has_the_columns_and_an_example_that_is_answered(client):
     assert row["examples"] == [client.get("/model").json()["example"]]
     references = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(told)))
     assert references <= set(told["components"]["schemas"])
-
-
-def test_the_model_is_told(client):
     told = client.get("/model").json()
     assert told["target"] == "fraud"
     assert [column["name"] for column in told["columns"]] == list(ROW)
@@ -129,9 +126,6 @@ def test_figures_are_of_the_last_full_window(serve, fitted, monkeypatch):
     n_rows, columns, alerts = drift.figures()
     assert (n_rows, {each.name: each.outside for each in columns}["amount"]) == (100, 1.0)
     assert alerts.found.value == 1.0
-
-
-def test_scores_between_edges():
     counts = ScoreCounts(np.array([]))
     counts.add(np.array([1.0, 2.0]))
     assert counts.up_to() == [("+Inf", 2)]

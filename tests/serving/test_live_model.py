@@ -84,10 +84,11 @@ def test_a_file_that_changes_while_it_is_read_waits_for_the_next_look(watched, m
     assert watched.now.served.facts["thresholds"] == [2.0]
 
 
-def test_a_model_of_other_columns_or_another_target_does_not_take_over(
+def test_a_model_of_other_columns_or_target_or_without_scores_does_not_take_over(
     tmp_path, watched, monkeypatch
 ):
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
+    shutil.copy(watched.path, tmp_path / "whole.rareclass")
     rows = purchases().drop("order", "items")
     fewer = fit(tmp_path, "--method", "rankrc", "--lam", "1", rows=rows, name="fewer")
     check_can_replace(watched.now.served, open_served(fewer))
@@ -97,10 +98,7 @@ def test_a_model_of_other_columns_or_another_target_does_not_take_over(
     target = replace(content.rare_class, target="theft")
     save_model(watched.path, replace(content, facts=replace(content.facts, target=target)))
     assert watched.look(at_once=True).reason.startswith("The new model's target is 'theft'")
-
-
-def test_a_model_whose_scores_are_no_numbers_does_not_take_over(watched):
-    content = load_model(watched.path)
+    content = load_model(tmp_path / "whole.rareclass")
     content.estimator.dual_coef_[:] = float("nan")
     save_model(watched.path, content)
     found = watched.look(at_once=True)

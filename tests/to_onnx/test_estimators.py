@@ -1,11 +1,13 @@
 """Estimators of numbers: scores, labels and probabilities of the library, in another runtime."""
 
+import sys
 import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -117,7 +119,10 @@ def test_labels_keep_their_type(labels):
     assert found.tolist() == model.predict(X).tolist()
 
 
-@pytest.mark.parametrize("model", [RankRC(), OrdinalRankRC(), SEARCHES["rankrc"], CBR()], ids=repr)
+TREES = RareClassifier(members="extra trees", cv=2, n_jobs=1)
+
+
+@pytest.mark.parametrize("model", [RankRC(), OrdinalRankRC(), TREES, CBR()], ids=repr)
 def test_pipelines_convert(model):
     random = np.random.default_rng(0)
     X = random.normal(size=(120, 3)) * [1.0, 100.0, 1e-3]
@@ -137,14 +142,12 @@ def refused(model):
 
 
 def test_what_cannot_be_converted_says_why():
-    from scipy import sparse
-
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = X[:, 0] > 1.0
     assert "sparse rows" in refused(RankRC().fit(sparse.csr_array(X), y))
     assert "code of its own" in refused(RankRC(kernel=lambda a, b: a @ b.T).fit(X, y))
     assert "A RACH has no form" in refused(RACH().fit(X, y))
-    assert "A RACH" not in refused(make_pipeline(StandardScaler(), RACH()).fit(X, y))[:20]
+    assert "A RACH has no form" in refused(make_pipeline(StandardScaler(), RACH()).fit(X, y))
     steps = make_pipeline(FunctionTransformer(np.cbrt), MIBC()).fit(X, y)
     assert "FunctionTransformer" in refused(steps)
     with pytest.raises(NotFittedError):
@@ -163,8 +166,6 @@ def test_several_rare_classes_are_refused_with_what_to_fit_instead():
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    import sys
-
     model = MIBC().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
     for name in [name for name in sys.modules if name.startswith("rareclass.model.onnx")]:
         monkeypatch.delitem(sys.modules, name)

@@ -1,5 +1,7 @@
 """Tables of numbers and words: encoders, combinations of members, and model files."""
 
+from importlib import import_module
+
 import numpy as np
 import onnx
 import pandas as pd
@@ -9,6 +11,7 @@ import pytest
 import rareclass
 from rareclass import RareClassifier, to_onnx
 from rareclass.errors import InputError
+from rareclass.tables.cells import EMPTY_MARKS, TRUTH_SPELLINGS
 from to_onnx.sessions import answers, differences
 
 PARITY = 1e-6
@@ -127,6 +130,36 @@ def test_a_model_file_is_exported_with_its_encoder(words, tmp_path, monkeypatch)
     *apart, same = differences(answers(onnx.load(out), more), loaded, more)
     assert max(apart) <= PARITY
     assert same
+
+
+WORDS = {
+    "yes": ["Yes", "No"], "y": ["Y", "N"], "t": ["t", "f"], "true": ["True", "b", "yes"],
+    "none": ["none", "a", "web"], "spaces": ["New York", " x", "\u3000caf\u00e9"],
+    "numbers": ["3.0", "4.50", "x", "007"], "marks": ["NA", "no", "-.5"],
+}  # fmt: skip
+CELLS = [*EMPTY_MARKS, *TRUTH_SPELLINGS, *(word for words in WORDS.values() for word in words)]
+CELLS += ["+1", "01", "1e0", "0.00", "3.", "3.000", "-3.0", "4.5", "New  York", "a.0", "CAF\u00c9"]
+SPELT = sorted({spelt for c in CELLS for spelt in (c, c.upper(), c.title(), f"\u00a0{c}\t")})
+
+
+@pytest.mark.filterwarnings("ignore:column 'numbers' is taken as categories")
+def test_every_spelling_of_a_word_scores_as_the_library_scores_it(monkeypatch):
+    random, rare = np.random.default_rng(0), np.arange(400) % 8 == 3
+    often = rare & (random.random(400) < 0.5)
+    table = {k: np.where(often, each[0], random.choice(each, 400)) for k, each in WORDS.items()}
+    model = RareClassifier(members=["logistic regression"], cv=2, n_jobs=1)
+    chosen = dict.fromkeys(["none", "spaces"], "category")  # "none" is a word there
+    converted = to_onnx(model.fit(pd.DataFrame(table).astype(chosen), rare))
+    for name in WORDS:
+        others = {k: each[:1].repeat(len(SPELT)) for k, each in table.items()}
+        rows = pl.DataFrame(others | {name: SPELT})
+        *apart, same = differences(answers(converted, rows), model, rows)
+        assert max(apart) <= PARITY, name
+        assert same
+    graph = import_module("rareclass.model.onnx.graph")
+    monkeypatch.setattr(graph, "one_spelling", lambda words: words)
+    with pytest.raises(InputError, match=r"scores .* otherwise than the model does"):
+        to_onnx(model)
 
 
 def test_dates_and_texts_are_refused_by_name():

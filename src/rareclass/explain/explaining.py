@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import TypedTable
 from rareclass.ensemble.combined_ranking import CombinedRanking
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, unsupported
 from rareclass.estimators.estimator import read_features
 from rareclass.estimators.rankings import KernelRanking, LinearRanking
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
@@ -347,19 +347,17 @@ def explain_ball(model: Any, rows: ExplainedRows) -> Explanation:
     """
     center, radius = np.asarray(model.center_, dtype=np.float64), float(model.radius_)
     if center.shape != rows.typical.shape:
-        raise InputError(
+        raise unsupported(
             "A ball in the space of a kernel has no distance by feature.",
             "Fit RACH without a kernel to have one.",
-            ErrorKind.UNSUPPORTED,
         )
     parts = (rows.X - center) ** 2
     effects = -np.stack([parts[:, group].sum(axis=1) for group in rows.groups], axis=1)
     depth = radius**2 + effects.sum(axis=1)
     if not np.allclose(depth, model.score_samples(rows.X), rtol=1e-6, atol=1e-6 * (1 + radius**2)):
-        raise InputError(
+        raise unsupported(
             "An ellipsoid has no distance that is a sum over features.",
             "Fit RACH with a round ball to have one.",
-            ErrorKind.UNSUPPORTED,
         )
     return Explanation(depth, effects, rows.columns, radius**2)
 

@@ -16,7 +16,7 @@ from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import precision_at
 from rareclass.decide.class_thresholds import called_class
 from rareclass.encoding.target import is_rare, label_counts, unknown_labels
-from rareclass.errors import ErrorKind, InputError, counted, first_names
+from rareclass.errors import ErrorKind, InputError, counted, first_names, unsupported
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.labels.spelling import codes_among, label_value, one_spelling
 from rareclass.metrics import Interval, interval
@@ -276,10 +276,7 @@ def _percent(share: float) -> str:
 
 
 class LevelDecision:
-    """Codes are positions of levels, the lowest first; methods are those of `RareDecision`.
-
-    A prevalence, which is of rare rows, changes nothing.
-    """
+    """Codes are positions of levels, the lowest first; methods are those of `RareDecision`."""
 
     column: ClassVar[str] = "level"
 
@@ -406,6 +403,15 @@ def decision_of(
     if isinstance(target, RareClassFacts):
         return RareDecision(target, thresholds, class_thresholds)
     return LevelDecision(target, thresholds)
+
+
+def refuse_levels(decision: Decision, what: str, remedy: str) -> None:
+    """Raise `InputError` where a model for levels is asked for what needs a rare class."""
+    if isinstance(decision, LevelDecision):
+        raise unsupported(
+            f"{what} is for models of a rare class, and this model is for ordered levels.",
+            remedy,
+        )
 
 
 def as_numbers(labels: Sequence[str]) -> list[float] | None:

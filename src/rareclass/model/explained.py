@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, unsupported
+from rareclass.model.decisions import refuse_levels
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model
 
@@ -26,36 +27,23 @@ def explainer_of(content: Model, k: int) -> Explain:
     of the training rows for models of encoded rows.
 
     Of several rare classes ``class_reason_1`` is the column that speaks most for the most probable
-    class against the others, and ``class_effect_1`` by how much, in log-odds.
-
-    Where the model file keeps rare rows, ``case_1`` is the number in the training file (or the name
-    by ``rareclass fit --id``) of the one
-    nearest to a row, and ``distance_1`` how far it is (`rareclass.explain.nearest_cases`).
-
-    Raises `InputError` for a k below 1, and for models of levels and of svmlight rows.
+    class, and ``class_effect_1`` by how much, in log-odds. ``case_1`` is the number or name of the
+    nearest rare row that the file keeps, ``distance_1`` how far it is (`nearest_cases`).
     """
     if k < 1:
         raise InputError(
             f"--explain {k} is not a number of columns.", "Give 1 or more.", ErrorKind.SETTING
         )
-    if not content.has_rare_class:
-        raise InputError(
-            "--explain is for models of a rare class, and this model is for ordered levels.",
-            "Leave it out.",
-            ErrorKind.UNSUPPORTED,
-        )
+    refuse_levels(content.decision, "--explain", "Leave it out.")
+    fault, remedy = "", ""
     if isinstance(content.facts.method, HuntFacts):
-        raise InputError(
-            "--explain: the score of a hunt gives no reasons.",
-            "See description.csv in the folder of the hunt.",
-            ErrorKind.UNSUPPORTED,
-        )
-    if content.facts.format == "svmlight":
-        raise InputError(
-            "--explain: rows of an svmlight file have no named columns.",
-            "rareclass.explain.explain explains them, from Python.",
-            ErrorKind.UNSUPPORTED,
-        )
+        fault = "the score of a hunt gives no reasons"
+        remedy = "See description.csv in the folder of the hunt."
+    elif content.facts.format == "svmlight":
+        fault = "rows of an svmlight file have no named columns"
+        remedy = "rareclass.explain.explain explains them, from Python."
+    if fault:
+        raise unsupported(f"--explain: {fault}.", remedy)
 
     def explain_rows(rows: pl.DataFrame) -> pl.DataFrame:
         parts = [_reasons(content, part, k) for part in rows.iter_slices(_ROWS)]

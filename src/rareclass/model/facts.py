@@ -274,9 +274,7 @@ class ModelFacts:
     Attributes
     ----------
     format : {"table", "svmlight", "stream"}
-        Kind of rows that the model scores.
     target : RareClassFacts or LevelFacts
-        What the labels mean.
     columns : tuple of Column
         Columns of the training table, those that were not learned from included. Empty for
         svmlight.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import LevelCalibration
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import unsupported
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts
@@ -94,10 +94,9 @@ class Model(TableScorer):
     def rare_class(self) -> RareClassFacts:
         """Labels of the rare class and of the rest; raises `InputError` for a model of levels."""
         if not isinstance(self.facts.target, RareClassFacts):
-            raise InputError(
+            raise unsupported(
                 f"The model of {self.target!r} is for ordered levels, and has no rare class.",
                 "Fit one of a rare class: --method auto --positive LEVEL.",
-                ErrorKind.UNSUPPORTED,
             )
         return self.facts.target
 

@@ -23,7 +23,7 @@ from rareclass.files import (
     csv_bytes,
     replacing,
 )
-from rareclass.model.decisions import Decision, RareDecision
+from rareclass.model.decisions import Decision, RareDecision, refuse_levels
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.explained import Explain, explainer_of, note_on_cases, told_names
 from rareclass.model.facts import HuntFacts
@@ -106,13 +106,8 @@ class ScoreWriter:
     n_own: int = 1  # columns of the user, which come first
 
     def __post_init__(self) -> None:
-        if self.alerts_only and not isinstance(self.decision, RareDecision):
-            raise InputError(
-                "--alerts-only is for models of a rare class, and this model is for ordered "
-                "levels.",
-                "Leave it out, and sort the scores.",
-                ErrorKind.UNSUPPORTED,
-            )
+        if self.alerts_only:
+            refuse_levels(self.decision, "--alerts-only", "Leave it out, and sort the scores.")
         if self.top is None and self.threshold is None:
             return
         if self.top is not None and self.threshold is not None:
@@ -122,12 +117,8 @@ class ScoreWriter:
                 ErrorKind.COMBINATION,
             )
         option = "--threshold" if self.top is None else "--top"
-        if not isinstance(self.decision, RareDecision):
-            raise InputError(
-                f"{option} is for models of a rare class, and this model is for ordered levels.",
-                "Leave it out: a row's level is between the model's thresholds.",
-                ErrorKind.UNSUPPORTED,
-            )
+        remedy = "Leave it out: a row's level is between the model's thresholds."
+        refuse_levels(self.decision, option, remedy)
         if self.top is not None and self.top < 1:
             raise InputError(
                 f"--top {self.top} is not a number of rows.", "Give 1 or more.", ErrorKind.SETTING
@@ -294,9 +285,8 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
 
     With ``settings.top`` memory holds as many scores as are asked for (`ScoreWriter.write`).
 
-    Raises `InputError` for anything wrong with the file, naming column, row and value, and, where
-    ``settings.strict``, for rows unlike those of training (`refuse_drift`); `out` is not touched
-    then.
+    Where ``settings.strict``, rows unlike those of training are refused (`refuse_drift`), and `out`
+    is not touched.
     """
     check_score_path(out, data)
     file, seen = open_table(data, settings.separator, one_pass=True), InputSummary()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.encoding.table_statistics import ExampleCells, TableStatistics, UnlikeCells
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, unsupported
 from rareclass.machine import track
 from rareclass.model.archive import damaged, in_brief
 from rareclass.model.columns import ColumnTracker, TrainedColumn, check_columns, trained_columns
@@ -131,11 +131,10 @@ class TableScorer:
     def _known_calibration(self) -> Calibration:
         """Return the map to probabilities of the rare class; raises `InputError` without one."""
         if self.rare_calibration is None:
-            raise InputError(
+            raise unsupported(
                 f"This model of {self.target!r} has no probabilities: no rows were held out to "
                 "learn them from.",
                 "rareclass fit makes models that have them, of tables with enough rare rows.",
-                ErrorKind.UNSUPPORTED,
             )
         return self.rare_calibration
 
@@ -287,11 +286,7 @@ class TableScorer:
 
     @contextmanager
     def naming_file(self) -> Iterator[None]:
-        """Re-raise errors from inside a loaded model with the file's name.
-
-        Parts of a file that each look sound may still be of different models. A model that was
-        just fitted has no file: its errors are left as they are.
-        """
+        """Re-raise errors from inside a loaded model with the file's name."""
         try:
             yield
         except (InputError, MemoryError, OSError):

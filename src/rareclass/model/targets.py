@@ -209,21 +209,14 @@ def rare_target(counts: dict[str, int], positive: Positive, column: str = "") ->
     label only, with more than 100 where none is asked for, when no row has a label that is asked
     for, or every row has one of them.
     """
-    if not counts:
-        raise InputError(
-            "No row has a target value.", "Check the --target column.", ErrorKind.LABELS
-        )
+    _check_labels(counts)
     spelled, merged = one_spelling(counts), dict[str, int]()
     for written, n_rows in counts.items():
         merged[spelled[written]] = merged.get(spelled[written], 0) + n_rows
     merged = dict(sorted(merged.items(), key=lambda each: -each[1]))
     if len(merged) == 1:
         ((label, n_rows),) = merged.items()
-        raise InputError(
-            f"The target holds one class only: {label!r} in all {counted(n_rows, 'row')}.",
-            "Two classes are needed, at least one row of each.",
-            ErrorKind.LABELS,
-        )
+        raise _one_only(label, n_rows, "class", "classes")
     names = list(merged)
     asked = [_asked_for(label, names) for label in positives(positive)]
     labels = tuple(dict.fromkeys(asked))
@@ -269,10 +262,7 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
     Raises `InputError` on text without an order, naming a row; a label that is not wanted; one
     level only; or so many numbers that they are no levels.
     """
-    if not found.counts:
-        raise InputError(
-            "No row has a target value.", "Check the --target column.", ErrorKind.LABELS
-        )
+    _check_labels(found.counts)
     where = f"the target {found.column!r}"
     levels, code_of = order_labels([*found.counts], wanted, where, found.row_of)
     if wanted is None and len(levels) > MOST_LEVELS:
@@ -280,17 +270,28 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
     code_of = {label: code_of[label] for label in found.counts}
     if len(set(code_of.values())) == 1:
         label, n_rows = levels[next(iter(code_of.values()))], sum(found.counts.values())
-        raise InputError(
-            f"The target holds one level only: {label!r} in all {counted(n_rows, 'row')}.",
-            "Two levels are needed, at least one row of each.",
-            ErrorKind.LABELS,
-        )
+        raise _one_only(label, n_rows, "level", "levels")
     counts = [0] * len(levels)
     for label, n_rows in found.counts.items():
         counts[code_of[label]] += n_rows
     majority = levels[counts.index(max(counts))]
     facts = LevelFacts(found.column, tuple(levels), tuple(counts), majority, dict(found.counts))
     return LevelTarget(facts, code_of)
+
+
+def _check_labels(counts: dict[str, int]) -> None:
+    if not counts:
+        raise InputError(
+            "No row has a target value.", "Check the --target column.", ErrorKind.LABELS
+        )
+
+
+def _one_only(label: str, n_rows: int, one: str, many: str) -> InputError:
+    return InputError(
+        f"The target holds one {one} only: {label!r} in all {counted(n_rows, 'row')}.",
+        f"Two {many} are needed, at least one row of each.",
+        ErrorKind.LABELS,
+    )
 
 
 def _too_many(found: FoundLabels, n_levels: int) -> InputError:

@@ -23,11 +23,11 @@ from rareclass.decide.constraints import (
 )
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError, no_rows
+from rareclass.errors import ErrorKind, InputError, no_rows, unsupported
 from rareclass.labels.spelling import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
-from rareclass.model.decisions import RareDecision
+from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
 from rareclass.model.times import alert_times, costs_of
@@ -208,12 +208,7 @@ def with_threshold(
     be judged on them, and where the model has no such class.
     """
     rare_class = _named_class(model, rare_class, prevalence)
-    if not model.has_rare_class:
-        raise InputError(
-            "A model for ordered levels has a threshold for each level, and takes no rule.",
-            "Fit one of a rare class: --method auto --positive LEVEL.",
-            ErrorKind.UNSUPPORTED,
-        )
+    refuse_levels(model.decision, "A rule", "Fit one: --method auto --positive LEVEL.")
     rule = wanted if isinstance(wanted, DecisionRule) else None
     values = NO_VALUES
     if data is None:
@@ -361,10 +356,9 @@ def _held_out(model: "Model", rule: DecisionRule | None) -> ScoredRows:
         what = f"costs by {rule.columns[0]}" if rule.columns else "alerts a day"
         lacks = f"scores of rows held out, and nothing on {what}"
     if model.held_out is None or lacks:
-        raise InputError(
+        raise unsupported(
             f"The model file has {lacks}.",
             "Give a file with the target that the model did not learn from.",
-            ErrorKind.UNSUPPORTED,
         )
     return model.held_out
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.target import is_rare, labels_as_text
 from rareclass.errors import ErrorKind, InputError, no_rows
 from rareclass.metrics import CheckedMeasures, checked_measures
-from rareclass.model.decisions import RareDecision
+from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores
 from rareclass.model.model import Model
@@ -161,12 +161,9 @@ def _known_labels(content: Model, data: TablePlace, options: ReportOptions) -> _
 def check_rare_class(content: Model) -> RareDecision:
     """Return the model's decision; raises `InputError` where the model is of levels."""
     decision = content.decision
-    if not isinstance(decision, RareDecision):
-        raise InputError(
-            "A report needs a model of a rare class, and this model is for ordered levels.",
-            "rareclass evaluate says how good it is; fit one with --positive LEVEL for a report.",
-            ErrorKind.UNSUPPORTED,
-        )
+    remedy = "rareclass evaluate says how good it is; fit one with --positive LEVEL for a report."
+    refuse_levels(decision, "A report", remedy)
+    assert isinstance(decision, RareDecision)
     return decision
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import InputError, unsupported
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import AlertRate, InputSummary, alert_rate, drift_of
 from rareclass.model.explained import explainer_of
@@ -160,10 +160,9 @@ class ServedModel:
 
     def __init__(self, content: Model) -> None:
         if content.facts.format == "svmlight":
-            raise InputError(
+            raise unsupported(
                 "A model of svmlight rows cannot be served: they have no named columns.",
                 "Fit on a CSV, Parquet or JSON lines file, or score files: rareclass score.",
-                ErrorKind.UNSUPPORTED,
             )
         alone: Any = copy(content.estimator)
         alone.n_jobs = 1
@@ -218,10 +217,9 @@ class ServedModel:
         try:
             explain = explainer_of(self._content, k)
         except InputError as error:
-            raise InputError(
+            raise unsupported(
                 "This model gives no reasons: it is of levels, or of a hunt.",
                 "Ask without them.",
-                ErrorKind.UNSUPPORTED,
             ) from error
         explained = explain(rows)
         names = ("reason", "value", "effect")
@@ -351,18 +349,16 @@ def check_can_replace(before: ServedModel, after: ServedModel) -> None:
     """
     known = {column.name: column.reads_as for column in before.columns}
     if after.target != before.target:
-        raise InputError(
+        raise unsupported(
             f"The new model's target is {after.target!r}, and {before.target!r} is served.",
             "Serve it at an address of its own.",
-            ErrorKind.UNSUPPORTED,
         )
     for column in after.columns:
         if known.get(column.name) != column.reads_as:
-            raise InputError(
+            raise unsupported(
                 f"The new model has a column {column.name!r} of {column.reads_as}s, which the "
                 "model before it did not have.",
                 "Restart the service with this model.",
-                ErrorKind.UNSUPPORTED,
                 column=column.name,
             )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,23 @@ from rareclass.serving.live_model import InputDrift, Live, RowScores
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+# Measures of each column: what they mean, and which figure of its drift they are.
+_OF_COLUMNS = {
+    "stability_index": (
+        "Population stability index of a column against training; 0.25 is far.",
+        "stability_index",
+    ),
+    "unlike_training": (
+        "Share of a column's cells beyond the range of training, or words it did not have.",
+        "outside",
+    ),
+    "missing": ("Share of a column's cells that are empty.", "missing_now"),
+    "missing_in_training": (
+        "Share of a column's cells that were empty in training.",
+        "missing_before",
+    ),
+}
 
 
 class Measures:
@@ -34,18 +52,10 @@ class Measures:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self._errors = Counter(
-            "rareclass_errors", "Requests answered with an error.", ("kind",),
-            registry=self._registry,
-        )  # fmt: skip
-        self._rows = Counter(
-            "rareclass_rows", "Rows scored, by what they were called.", ("decision",),
-            registry=self._registry,
-        )  # fmt: skip
-        self._loads = Counter(
-            "rareclass_model_loads", "Files that took over, or were refused.", ("outcome",),
-            registry=self._registry,
-        )  # fmt: skip
+        counter = partial(Counter, namespace="rareclass", registry=self._registry)
+        self._errors = counter("errors", "Requests answered with an error.", ["kind"])
+        self._rows = counter("rows", "Rows scored, by what they were called.", ["decision"])
+        self._loads = counter("model_loads", "Files that took over, or were refused.", ["outcome"])
         self.in_flight = Gauge(
             "rareclass_requests_in_flight", "Requests being answered.", registry=self._registry
         )
@@ -110,31 +120,12 @@ def _drift_measures(drift: InputDrift) -> Iterable[Metric]:
     )
     if not n_rows:
         return
-    index, unlike, missing, before = (
-        GaugeMetricFamily(f"rareclass_input_{name}", meaning, labels=("column",))
-        for name, meaning in (
-            (
-                "stability_index",
-                "Population stability index of a column against training; 0.25 is far.",
-            ),
-            (
-                "unlike_training",
-                "Share of a column's cells beyond the range of training, or words it did not have.",
-            ),
-            ("missing", "Share of a column's cells that are empty."),
-            ("missing_in_training", "Share of a column's cells that were empty in training."),
-        )
-    )
-    for column in columns:
-        for family, value in (
-            (index, column.stability_index),
-            (unlike, column.outside),
-            (missing, column.missing_now),
-            (before, column.missing_before),
-        ):
-            if value is not None:
+    for name, (meaning, figure) in _OF_COLUMNS.items():
+        family = GaugeMetricFamily(f"rareclass_input_{name}", meaning, labels=("column",))
+        for column in columns:
+            if (value := vars(column)[figure]) is not None:
                 family.add_metric((column.name,), value)
-    yield from (index, unlike, missing, before)
+        yield family
     if alerts is not None:
         family = GaugeMetricFamily(
             "rareclass_alert_share", "Share of rows above the threshold.", labels=("of",)

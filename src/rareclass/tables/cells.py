@@ -47,7 +47,7 @@ LARGEST_EXACT = 2**53
 
 _LONGEST_MARK = max(map(len, (*EMPTY_MARKS, *TRUTH_VALUES)))
 # Spaces as polars strips them; Python's own strip takes off control characters, too.
-_SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
 # The zeros at the end of a fraction: 3.0 and 3.00 are the word 3, 1.50 is 1.5.
@@ -119,7 +119,7 @@ def is_missing(cell: Any) -> bool:
 def is_empty(cell: Any) -> bool:
     """Say whether a cell says nothing: a missing value, or a mark such as ``NA``."""
     if isinstance(cell, str):
-        stripped = cell.strip(_SPACES)
+        stripped = cell.strip(SPACES)
         return len(stripped) <= _LONGEST_MARK and stripped.lower() in EMPTY_MARKS
     return is_missing(cell)
 
@@ -237,13 +237,13 @@ def word_of(cell: Any, marks: bool = True) -> str | None:
         cell = cell.item()
     if isinstance(cell, list | dict | tuple | set | np.ndarray):
         raise ValueError(f"{cell!r} is not a single value")
-    if is_empty(cell) if marks or not isinstance(cell, str) else not cell.strip(_SPACES):
+    if is_empty(cell) if marks or not isinstance(cell, str) else not cell.strip(SPACES):
         return None
     if isinstance(cell, float):
         if cell.is_integer() and abs(cell) < 2**63:
             return str(int(cell))
         return str(pl.Series([cell]).cast(pl.String)[0])  # digits as a column of numbers gets them
-    text = writable(f"{cell:f}" if isinstance(cell, Decimal) else str(cell)).strip(_SPACES)
+    text = writable(f"{cell:f}" if isinstance(cell, Decimal) else str(cell)).strip(SPACES)
     if len(text) <= _LONGEST_MARK and text.lower() in TRUTH_VALUES:
         return text.lower()
     if text.endswith("0") and "." in text:

@@ -3,11 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
-
-from rareclass.errors import ErrorKind, InputError, needed_for
+from rareclass.errors import needed_for
 from rareclass.files import replacing
 from rareclass.model.model import Model
 
@@ -23,14 +19,16 @@ def to_onnx(model: Any) -> "onnx.ModelProto":
     model : estimator, Pipeline or Model
         `RankRC`, `RankSVM`, `OrdinalRankRC`, their searches and `StochasticRankRC`, learned from
         dense rows; `MIBC`; the online learners; `RareClassifier`; a pipeline of scikit-learn whose
-        last step is one of these, `RareClassifier` left out; or what `rareclass.load` gave.
+        last step is one of these; or what `rareclass.load` gave.
 
     Returns
     -------
     onnx.ModelProto
         Inputs: ``X``, double of shape (n_rows, n_features), where the model was learned from an
         array or is an estimator of numbers; else one input a column of the table, by its name and
-        of shape (n_rows, 1): numbers double and NaN where empty, words strings and "" where empty.
+        of shape (n_rows, 1): numbers double and NaN where empty, truth values read as numbers 1
+        and 0; words strings as the table has them: the graph strips them and knows empty marks and
+        the spellings of truth values. "" is empty, too.
 
         Outputs: ``score``, double of shape (n_rows, 1); ``label`` of shape (n_rows,); and, where
         the model has probabilities, ``probability``, double of shape (n_rows, n_classes) in the
@@ -40,8 +38,9 @@ def to_onnx(model: Any) -> "onnx.ModelProto":
     ------
     InputError
         Where a part of the model has no form in ONNX, naming it: sparse rows, kernels that are
-        functions, columns of dates and texts, several rare classes. Where packages
-        of the extra are missing.
+        functions, columns of dates and texts, several rare classes. Where sample rows with every
+        spelling of the columns' cells have other scores by the graph than by the model. Where
+        packages of the extra are missing.
 
     Notes
     -----
@@ -63,13 +62,8 @@ def to_onnx(model: Any) -> "onnx.ModelProto":
     True
     """
     with needed_for("to_onnx", "rareclass[onnx]"):
-        from rareclass.model.onnx.estimators import export_estimator, export_pipeline, finished
-    if isinstance(model, Pipeline):
-        return export_pipeline(model)
-    if not isinstance(model, Model):
-        check_is_fitted(model)
-        return export_estimator(model)
-    return finished(*_parts_of_file(model))
+        from rareclass.model.onnx.estimators import export
+    return export(model)
 
 
 def export_file(model: Model, out: Path) -> "onnx.ModelProto":
@@ -78,35 +72,3 @@ def export_file(model: Model, out: Path) -> "onnx.ModelProto":
     with replacing(out) as temporary:
         temporary.write_bytes(found.SerializeToString())
     return found
-
-
-def _parts_of_file(model: Model) -> tuple[Any, Any]:
-    """Return inputs and outputs of a model with its encoder."""
-    from rareclass.encoding.encoders import TableEncoder, TypedColumns
-    from rareclass.model.onnx.estimators import ModelOutputs, known_probability, label_of, score_of
-    from rareclass.model.onnx.graph import Graph, TableInputs, refuse_column
-    from rareclass.model.onnx.rare_classifier import EncodedRow, dense_rows, level_odds
-
-    inputs, encoder = TableInputs(Graph()), model.encoder
-    if isinstance(encoder, TypedColumns):
-        for column in encoder.columns:
-            if column.reads_as == "date":
-                raise refuse_column(column.name, "date")
-        score = score_of(model.estimator, inputs)
-    elif isinstance(encoder, TableEncoder):
-        row = EncodedRow(inputs, encoder.statistics_)
-        rows = dense_rows(row, encoder.view_)
-        if encoder.level_odds_.places_:
-            rows = inputs.graph.side_by_side([rows, *level_odds(row, encoder.level_odds_)])
-        if encoder.dtype_ == "float32":
-            rows = rows.to(np.float32).to(np.float64)
-        score = score_of(model.estimator, TableInputs(inputs.graph, rows))
-    else:
-        raise InputError(
-            f"{model!r} encodes rows by a {type(encoder).__name__}, which has no form in "
-            "ONNX: sparse rows, streams and hunts have none.",
-            "rareclass fit of a table with named columns makes models that have one.",
-            ErrorKind.UNSUPPORTED,
-        )
-    label = label_of(score, np.asarray(model.thresholds), list(model.classes))
-    return inputs, ModelOutputs(score, label, known_probability(score, model.calibration))

@@ -1,20 +1,17 @@
 """Learned estimators and pipelines as models of ONNX: score, label and probabilities of rows."""
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
+import polars as pl
 from onnx import helper
-from skl2onnx import convert_sklearn, update_registered_converter
-from skl2onnx.common.data_types import (
-    BooleanTensorType,
-    DoubleTensorType,
-    Int64TensorType,
-    StringTensorType,
-)
+from onnxruntime import InferenceSession
+from skl2onnx import convert_sklearn
+from skl2onnx.common.data_types import DoubleTensorType
 from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration, PooledMap
@@ -24,40 +21,40 @@ from rareclass.decide.calibration.calibration_map import (
     LogisticMap,
     ScoreScale,
 )
+from rareclass.encoding.encoders import TableEncoder, TypedColumns
+from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.ensemble.combined_ranking import CombinedRanking
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import unsupported
 from rareclass.estimators.rankings import KernelRanking, LinearRanking
 from rareclass.estimators.search import SearchCV
+from rareclass.model.model import Model
 from rareclass.model.onnx.graph import (
     IR_VERSION,
     ML,
     ML_OPSET,
     OPSET,
+    RUNTIME,
     Graph,
     TableInputs,
     Tensor,
     on_lines,
+    refuse_column,
 )
-from rareclass.model.onnx.rare_classifier import combined, expanded
-from rareclass.moments import MIBC, MIBCCV
-from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp
+from rareclass.model.onnx.rare_classifier import (
+    EncodedRow,
+    combined,
+    dense_rows,
+    expanded,
+    is_32_bit,
+    level_odds,
+)
+from rareclass.moments import MIBC
 from rareclass.online.ranker import OnlineRanker
-from rareclass.ranking import (
-    OrdinalRankRC,
-    OrdinalRankRCCV,
-    RankRC,
-    RankRCCV,
-    RankSVM,
-    StochasticRankRC,
-)
 from rareclass.ranking.ordinal_rankrc import RanksLevels
+from rareclass.tables.cells import EMPTY_MARKS, TRUTH_SPELLINGS
+from rareclass.tables.columns import Column
 
 CAN = "RankRC, RankSVM, OrdinalRankRC, StochasticRankRC, MIBC, the online learners, RareClassifier"
-# Estimators that may end a pipeline.
-CONVERTED = (
-    RankRC, RankRCCV, RankSVM, OrdinalRankRC, OrdinalRankRCCV, StochasticRankRC, MIBC, MIBCCV,
-    CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp,
-)  # fmt: skip
 _ML_OPSET_OF_SKL2ONNX = 3
 _DOUBLE, _STRING = onnx.TensorProto.DOUBLE, onnx.TensorProto.STRING
 _NEAREST = float(np.finfo(np.float64).eps)
@@ -71,28 +68,45 @@ class ModelOutputs(NamedTuple):
     probability: Tensor | None
 
 
-def export_estimator(model: Any) -> onnx.ModelProto:
-    """An estimator of ours; see `rareclass.to_onnx`."""
-    graph = Graph()
-    inner = inner_model(model)
-    if isinstance(inner, CombinedRanking):
-        inputs = _inputs_of_combination(inner, graph)
-    else:
-        inputs = TableInputs(graph, Tensor(graph, "X"))
-    return finished(inputs, outputs_of(model, inputs), getattr(model, "n_features_in_", 0))
+def export(model: Any) -> onnx.ModelProto:
+    """An estimator, a pipeline or a loaded model; see `rareclass.to_onnx`."""
+    if isinstance(model, Model):
+        return _export_with_encoder(model)
+    check_is_fitted(model)
+    return _export_pipeline(model) if isinstance(model, Pipeline) else _export_estimator(model)
 
 
-def _inputs_of_combination(model: CombinedRanking, graph: Graph) -> TableInputs:
-    """One matrix for what was learned from an array, else the columns."""
-    names = [column.name for column in model.columns_]
-    has_words = any(column.is_used and column.reads_as == "string" for column in model.columns_)
-    if "feature_names_in_" in vars(model) or has_words:
-        return TableInputs(graph)
-    return TableInputs(graph, Tensor(graph, "X"), names)
+def _export_estimator(model: Any) -> onnx.ModelProto:
+    graph, inner = Graph(), inner_model(model)
+    inputs = _matrix_of(inner, Tensor(graph, "X"))
+    has_columns = isinstance(inner, CombinedRanking) and (
+        "feature_names_in_" in vars(inner)
+        or any(column.is_used and column.reads_as == "string" for column in inner.columns_)
+    )
+    if has_columns:
+        inputs = TableInputs(graph)
+    exported = finished(inputs, outputs_of(model, inputs), getattr(model, "n_features_in_", 0))
+    if has_columns:
+        check_scores(exported, model, inner.columns_, inner.statistics_, is_32_bit(inner))
+    return exported
 
 
-def finished(inputs: TableInputs, outputs: ModelOutputs, n_features: int = 0) -> onnx.ModelProto:
-    """Make the model whose inputs are X, or the columns in use, and whose outputs are given."""
+def _matrix_of(inner: Any, X: Tensor) -> TableInputs:
+    """Rows that come as one matrix, with the names of its columns where they were learned."""
+    columns = inner.columns_ if isinstance(inner, CombinedRanking) else ()
+    return TableInputs(X.graph, X, [column.name for column in columns])
+
+
+def finished(
+    inputs: TableInputs,
+    outputs: ModelOutputs,
+    n_features: int = 0,
+    before: onnx.GraphProto | None = None,
+) -> onnx.ModelProto:
+    """Make the model whose inputs are X, or the columns in use, and whose outputs are given.
+
+    `before` is the graph that makes the matrix of `inputs` from X.
+    """
     graph = inputs.graph
     values = []
     for name, tensor in zip(outputs._fields, outputs, strict=True):
@@ -108,8 +122,17 @@ def finished(inputs: TableInputs, outputs: ModelOutputs, n_features: int = 0) ->
             )
             for name, kind in inputs.kinds.items()
         ]
-    whole = helper.make_graph(graph.nodes, "rareclass", given, values, graph.constants)
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)]
+    whole = helper.make_graph(
+        [*(before.node if before else ()), *graph.nodes],
+        "rareclass",
+        given,
+        values,
+        [*(before.initializer if before else ()), *graph.constants],
+        value_info=graph.types,
+    )
+    versions = {"": OPSET, ML: ML_OPSET, RUNTIME: 1}
+    used = {"", *(node.domain for node in whole.node)}
+    opsets = [helper.make_opsetid(name, versions[name]) for name in sorted(used)]
     model = helper.make_model(
         whole, opset_imports=opsets, ir_version=IR_VERSION, producer_name="rareclass",
 
@@ -120,10 +143,7 @@ def finished(inputs: TableInputs, outputs: ModelOutputs, n_features: int = 0) ->
 
 
 def outputs_of(model: Any, inputs: TableInputs) -> ModelOutputs:
-    """Return the outputs of a learned estimator.
-
-    Raises `InputError` where it, or a part of it, has no form in ONNX.
-    """
+    """Return the outputs of a learned estimator."""
     score = score_of(model, inputs)
     if isinstance(model, RanksLevels):
         ends, names = model.thresholds_, model.classes_
@@ -137,30 +157,79 @@ def outputs_of(model: Any, inputs: TableInputs) -> ModelOutputs:
     return ModelOutputs(score, label_of(score, ends, names), found)
 
 
+# Differences of scores that are rounding, where the library computes in 64 bits, and in 32.
+_ROUNDING, _ROUNDING_32 = 1e-6, 1e-3
+_MOST_SAMPLES = 60  # of the words, and of the numbers, of a column
+
+
+def check_scores(
+    exported: onnx.ModelProto,
+    model: Any,
+    columns: Sequence[Column],
+    statistics: TableStatistics,
+    in_32_bits: bool,
+) -> None:
+    """Raise `InputError` where sample rows have other scores by the graph than by `model`.
+
+    They hold the words of each column in several spellings, empty cells, and numbers in and beyond
+    the range of training.
+    """
+    numbers, words = _sample_numbers(statistics), _sample_words(statistics)
+    cells = {each.name: (numbers | words)[each.name] for each in columns if each.is_used}
+    n_rows = max(map(len, cells.values()))
+    rows = {name: np.resize(each, n_rows) for name, each in cells.items()}
+    session = InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
+    given = {each.name: rows[each.name][:, None] for each in session.get_inputs()}
+    [found] = session.run(["score"], given)
+    score = model.score_samples(pl.DataFrame(rows, strict=False))
+    wrong = np.abs(found[:, 0] - score) > (_ROUNDING_32 if in_32_bits else _ROUNDING)
+    if wrong.any():
+        row = {name: each[wrong.argmax()] for name, each in rows.items()}
+        raise unsupported(
+            f"The ONNX form of this model scores {row} otherwise than the model does.",
+            "Load the model with rareclass.load, and report this.",
+        )
+
+
+def _sample_numbers(statistics: TableStatistics) -> dict[str, np.ndarray]:
+    known, found = statistics.summaries, {}
+    for k, name in enumerate(statistics.number_names_):
+        knots = known.knots[known.starts[k] : known.starts[k + 1]]
+        some = knots[:: len(knots) // _MOST_SAMPLES + 1]
+        found[name] = np.concatenate([some, some + 0.25, [np.nan, -1e9, 1e9]])
+    return found
+
+
+def _sample_words(statistics: TableStatistics) -> dict[str, np.ndarray]:
+    found = {}
+    for k in range(statistics.n_words_):
+        known = statistics.known_[k]
+        words = [known.name(level) for level in range(min(known.n_known, _MOST_SAMPLES))]
+        words += [*EMPTY_MARKS, *TRUTH_SPELLINGS, "3"]
+        spelt = [(each, each.upper(), f" {each}\t", f"{each}.0") for each in words]
+        found[statistics.category_names_[k]] = np.array(sum(spelt, ()), object)
+    return found
+
+
 def inner_model(model: Any) -> Any:
     """Return the model that predicts: of a search, the best one."""
     return model._best if isinstance(model, SearchCV) else model
 
 
 def score_of(model: Any, inputs: TableInputs) -> Tensor:
-    """Scores of shape (n_rows, 1).
-
-    Raises `InputError` where the model, or a part of it, has no form in ONNX.
-    """
+    """Scores of shape (n_rows, 1)."""
     inner = inner_model(model)
     if isinstance(inner, CombinedRanking):
         if inner.has_several:  # which is called by the probabilities of the classes
-            raise InputError(
+            raise unsupported(
                 f"A RareClassifier of {len(inner.pos_label_)} rare classes has no form in ONNX.",
                 "Fit one rare class: y == label in Python, rareclass fit --positive on a file.",
-                ErrorKind.UNSUPPORTED,
             )
         return combined(inputs, inner)
     if not isinstance(inner, KernelRanking | LinearRanking | MIBC | OnlineRanker):
-        raise InputError(
+        raise unsupported(
             f"A {type(model).__name__} has no form in ONNX.",
             f"These have one: {CAN}.",
-            ErrorKind.UNSUPPORTED,
         )
     assert inputs.matrix is not None
     if isinstance(inner, KernelRanking):
@@ -178,16 +247,8 @@ def label_of(score: Tensor, ends: np.ndarray, names: Sequence[Any] | np.ndarray)
 def _label_array(names: Any) -> np.ndarray:
     """Names of classes in a type that ONNX has."""
     labels = np.asarray(names)
-    kinds: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-        "i": lambda each: each.astype(np.int64),
-        "u": lambda each: each.astype(np.int64),
-        "f": lambda each: each.astype(np.float64),
-        "b": lambda each: each,
-        "U": lambda each: each,
-    }
-    if labels.dtype.kind in kinds:
-        return kinds[labels.dtype.kind](labels)
-    return np.array([str(each) for each in labels])
+    wide = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}
+    return labels.astype(wide.get(labels.dtype.kind, np.str_))
 
 
 def known_probability(score: Tensor, calibration: Any) -> Tensor | None:
@@ -201,10 +262,7 @@ def known_probability(score: Tensor, calibration: Any) -> Tensor | None:
 
 
 def probability(scores: Tensor, calibration: Calibration) -> Tensor:
-    """Probability of the rare class of scores of shape (n_rows, 1), of that shape.
-
-    Raises `InputError` for a map that has no form here.
-    """
+    """Probability of the rare class of scores of shape (n_rows, 1), of that shape."""
     log_odds = _log_odds(scores, calibration.map) + (calibration.centring + calibration.shift)
     return scores.graph.op("Sigmoid", log_odds).clip(_NEAREST, 1.0 - _NEAREST)
 
@@ -237,10 +295,9 @@ def _log_odds(scores: Tensor, found: Any) -> Tensor:
         return on_lines(scores.graph, scores, [found.knots], [found.values])
     if isinstance(found, PooledMap):
         return _pooled(scores, found)
-    raise InputError(
+    raise unsupported(
         f"A map from scores to probabilities of kind {type(found).__name__} has no form in ONNX.",
         'These have one: method="auto", "isotonic", "beta", "logistic".',
-        ErrorKind.UNSUPPORTED,
     )
 
 
@@ -282,76 +339,53 @@ def _log_sum(first: Tensor, second: Tensor) -> Tensor:
     return graph.op("Max", first, second) + (apart.exp() + 1.0).log()
 
 
-def export_pipeline(pipeline: Any) -> onnx.ModelProto:
-    """A pipeline of scikit-learn whose last step is ours; see `rareclass.to_onnx`."""
-    _register_converters()
-    check_is_fitted(pipeline)
-    n_features = pipeline.n_features_in_
-    last = pipeline.steps[-1][1]
-    if not isinstance(last, CONVERTED):
-        raise InputError(
-            f"The last step of the pipeline, a {type(last).__name__}, has no form in ONNX there.",
-            f"These have one: {', '.join(kind.__name__ for kind in CONVERTED)}.",
-            ErrorKind.UNSUPPORTED,
+def _export_with_encoder(model: Model) -> onnx.ModelProto:
+    inputs, encoder = TableInputs(Graph()), model.encoder
+    if isinstance(encoder, TypedColumns):
+        for column in encoder.columns:
+            if column.reads_as == "date":
+                raise refuse_column(column.name, "date")
+        score, in_32_bits = score_of(model.estimator, inputs), is_32_bit(model.estimator)
+    elif isinstance(encoder, TableEncoder):
+        row = EncodedRow(inputs, encoder.statistics_, encoder.columns)
+        rows = dense_rows(row, encoder.view_)
+        if encoder.level_odds_.places_:
+            rows = inputs.graph.side_by_side([rows, *level_odds(row, encoder.level_odds_)])
+        in_32_bits = encoder.dtype_ == "float32"
+        if in_32_bits:
+            rows = rows.to(np.float32).to(np.float64)
+        score = score_of(model.estimator, TableInputs(inputs.graph, rows))
+    else:
+        raise unsupported(
+            f"{model!r} encodes rows by a {type(encoder).__name__}, which has no form in "
+            "ONNX: sparse rows, streams and hunts have none.",
+            "rareclass fit of a table with named columns makes models that have one.",
         )
+    label = label_of(score, np.asarray(model.thresholds), list(model.classes))
+    outputs = ModelOutputs(score, label, known_probability(score, model.calibration))
+    exported = finished(inputs, outputs)
+    check_scores(exported, model, encoder.columns, encoder.statistics_, in_32_bits)
+    return exported
+
+
+def _export_pipeline(pipeline: Any) -> onnx.ModelProto:
+    """A pipeline of scikit-learn whose last step is ours."""
+    last = pipeline[-1]
+    if len(pipeline) == 1:
+        return _export_estimator(last)
+    n_features = pipeline.n_features_in_
     given = [("X", DoubleTensorType([None, n_features]))]
     opsets = {"": OPSET, ML: _ML_OPSET_OF_SKL2ONNX}
     try:
-        return convert_sklearn(pipeline, initial_types=given, target_opset=opsets)
+        before = convert_sklearn(pipeline[:-1], initial_types=given, target_opset=opsets).graph
     except (MissingConverter, MissingShapeCalculator, RuntimeError) as error:
-        steps = ", ".join(type(step).__name__ for _, step in pipeline.steps)
+        steps = ", ".join(type(step).__name__ for _, step in pipeline.steps[:-1])
         reason = str(error).strip().split("\n")[0]
-        raise InputError(
+        raise unsupported(
             f"skl2onnx cannot convert a step of {steps}: {reason}",
             "Use steps that it converts.",
-            ErrorKind.UNSUPPORTED,
         ) from error
-
-
-@cache
-def _register_converters() -> None:
-    """Make our estimators of numbers known to skl2onnx, once a process."""
-    for kind in CONVERTED:
-        update_registered_converter(
-            kind, f"Rareclass{kind.__name__}", _shapes, _convert, parser=_parse
-        )
-
-
-def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> list[Any]:
-    """The outputs that a model has."""
-    from skl2onnx._supported_operators import _get_sklearn_operator_name
-
-    operator = scope.declare_local_operator(_get_sklearn_operator_name(type(model)), model)
-    operator.inputs = inputs
-    labels = np.asarray(model.classes_)
-    of_kind = {"i": Int64TensorType, "u": Int64TensorType, "f": DoubleTensorType}
-    kinds = of_kind | {"b": BooleanTensorType}
-    outputs = {"score": DoubleTensorType, "label": kinds.get(labels.dtype.kind, StringTensorType)}
-    if vars(model).get("calibration_") is not None:
-        outputs["probability"] = DoubleTensorType
-    for name, kind in outputs.items():
-        operator.outputs.append(scope.declare_local_variable(name, kind()))
-    return operator.outputs
-
-
-def _shapes(operator: Any) -> None:
-    n_rows = operator.inputs[0].type.shape[0]
-    score, label, *probability = operator.outputs
-    score.type.shape, label.type.shape = [n_rows, 1], [n_rows]
-    for each in probability:
-        each.type.shape = [n_rows, len(operator.raw_operator.classes_)]
-
-
-def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Hand the nodes of our graph to skl2onnx."""
-    graph = Graph(scope.get_unique_operator_name("rareclass") + "_", has_trees=False)
-    X = graph.side_by_side([Tensor(graph, each.full_name) for each in operator.inputs])
-    found: ModelOutputs = outputs_of(operator.raw_operator, TableInputs(graph, X.to(np.float64)))
-    for held in graph.constants:
-        container.initializers.append(held)
-    for node in graph.nodes:
-        container.nodes.append(node)
-        container.node_domain_version_pair_sets.add(("", OPSET))
-    answers = [each for each in found if each is not None]
-    for answer, output in zip(answers, operator.outputs, strict=True):
-        container.add_node("Identity", [answer.name], [output.full_name], op_version=16)
+    graph = Graph("last_")
+    X = Tensor(graph, before.output[0].name).to(np.float64)
+    inputs = _matrix_of(inner_model(last), X)
+    return finished(inputs, outputs_of(last, inputs), n_features, before)

@@ -1,31 +1,36 @@
 """A graph of ONNX operators, written as formulas of its tensors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import InputError, unsupported
+from rareclass.tables.cells import EMPTY_MARKS, SPACES, TRUTH_SPELLINGS, TRUTH_VALUES
+from rareclass.tables.reading import CellReading
 
 # Opsets of the operators in use; runtimes of 2024 and later have them.
 OPSET, ML_OPSET, IR_VERSION = 21, 5, 10
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 ML = "ai.onnx.ml"
+# Operators of onnxruntime itself: ONNX has none that cuts a string.
+RUNTIME = "com.microsoft"
 
 
 class Graph:
     """Nodes and constants of a graph, in the order in which they were asked for.
 
-    `prefix` begins all names, so that parts of several graphs can stand in one. `has_trees`: sums
-    of trees in double precision are among its operators, which came with opset 5 of ai.onnx.ml.
+    `prefix` begins all names, so that parts of several graphs can stand in one.
     """
 
-    def __init__(self, prefix: str = "", has_trees: bool = True) -> None:
-        self.has_trees = has_trees
+    def __init__(self, prefix: str = "") -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
+        self.types: list[onnx.ValueInfoProto] = []  # of what ONNX cannot infer
         self._prefix, self._n_names = prefix, 0
 
     def op(self, kind: str, *inputs: Any, domain: str = "", **attributes: Any) -> "Tensor":
@@ -157,11 +162,8 @@ def counts_below(
     """Of each column's increasing splits, how many are below its numbers (or equal to them).
 
     X: (n_rows, n_columns), with as many arrays of splits; the answer is int64 of that shape. NaN is
-    above all. O(log n_splits) a number; O(n_splits), and as much memory, where the graph has no
-    trees.
+    above all. O(log n_splits) a number.
     """
-    if not graph.has_trees:
-        return _counted(graph, X, splits, or_equal)
     nodes: list[tuple[int, float, int, bool, int, bool]] = []
     leaves: list[tuple[int, int]] = []
     roots = []
@@ -208,17 +210,6 @@ def counts_below(
     return found.to(np.int64)
 
 
-def _counted(graph: Graph, X: Tensor, splits: Sequence[np.ndarray], or_equal: bool) -> Tensor:
-    """`counts_below` by comparison with every split."""
-    counts = []
-    for column, each in enumerate(splits):
-        x = X.columns([column])
-        not_below = x.graph.op("LessOrEqual" if not or_equal else "Less", x, each)
-        below = graph.op("Not", not_below).to(np.int64)
-        counts.append(graph.op("ReduceSum", below, np.array([1]), keepdims=1))
-    return graph.side_by_side(counts)
-
-
 def on_lines(
     graph: Graph, X: Tensor, knots: Sequence[np.ndarray], heights: Sequence[np.ndarray]
 ) -> Tensor:
@@ -263,37 +254,87 @@ class TableInputs:
         self.kinds[name] = "number"
         return Tensor(self.graph, name)
 
-    def places_of_words(self, name: str, known: Sequence[str]) -> Tensor:
+    def places_of_words(self, name: str, known: Sequence[str], reading: CellReading) -> Tensor:
         """Of a column of words the place of each among the `known`: int64 of shape (n_rows, 1).
 
-        One place after them is that of a missing word, and one more that of all others.
+        One place after them is that of a missing word, and one more that of all others. Words are
+        spelt as `read_strings` spells them.
         """
         if self.matrix is not None:
-            raise InputError(
+            raise unsupported(
                 f"Column {name!r} holds words, and these rows were learned from an array.",
                 "Learn from a table with named columns: each becomes an input of its own.",
-                ErrorKind.UNSUPPORTED,
                 column=name,
             )
         self.kinds[name] = "word"
-        words = [word for word in known if word]
-        places = [k for k, word in enumerate(known) if word]
-        return self.graph.op(
+        n_known = len(known)
+        place = {word: k for k, word in enumerate(known) if word}
+        spelt = dict(zip(TRUTH_VALUES, TRUTH_VALUES, strict=True))
+        if reading.truth:
+            yes, no = reading.truth.split("/")
+            spelt = {word: yes if value else no for word, value in TRUTH_SPELLINGS.items()}
+        places = place | {
+            written: place.get(word, n_known + 1)
+            for spelling, word in spelt.items()
+            for written in in_any_case(spelling)
+        }
+        for mark in EMPTY_MARKS if reading.marks else ("",):
+            places |= dict.fromkeys(in_any_case(mark), n_known)
+        words = one_spelling(Tensor(self.graph, name))
+        found = self.graph.op(
             "LabelEncoder",
-            Tensor(self.graph, name),
+            words,
             domain=ML,
-            keys_strings=[*words, ""],
-            values_int64s=[*places, len(known)],
-            default_int64=len(known) + 1,
+            keys_strings=[*places],
+            values_int64s=[*places.values()],
+            default_int64=n_known + 1,
         )
+        if not reading.truth:
+            return found
+        is_number = self.graph.op("RegexFullMatch", words, pattern=_NUMBER)
+        numbers = words.where(is_number, np.array("nan")).to(np.float64)
+        for value in ("1", "0"):  # however it is written
+            is_value = numbers.equals(np.float64(value))
+            found = self.graph.constant(np.int64(places[value])).where(is_value, found)
+        return found
+
+
+def in_any_case(word: str) -> Iterator[str]:
+    """Yield the word with each of its letters in upper and lower case.
+
+    >>> list(in_any_case("n/a"))
+    ['n/a', 'n/A', 'N/a', 'N/A']
+    """
+    letters = ((letter, letter.upper()) if letter.isalpha() else letter for letter in word)
+    return map("".join, product(*letters))
+
+
+def one_spelling(words: Tensor) -> Tensor:
+    """Strip words, and cut the zeros that end the fraction of a number, as `canonical_words`."""
+    space = "".join(f"\\x{{{ord(letter):x}}}" for letter in SPACES)
+    stripped = _token(words, tokenexp=f"[^{space}](?s:.*[^{space}])?")
+    has_zeros = words.graph.op("RegexFullMatch", stripped, pattern=r"[+-]?[0-9]+\.[0-9]*0")
+    return _token(stripped, separators=[r"\.?0+$"]).where(has_zeros, stripped)
+
+
+def _token(words: Tensor, **how: Any) -> Tensor:
+    """First token of each word of shape (n_rows, 1), "" where there is none."""
+    graph = words.graph
+    filled = graph.op("Concat", words, np.array([["x"]]), axis=0)  # a token at least
+    tokens = graph.op(
+        "Tokenizer", filled, domain=RUNTIME, mark=0, mincharnum=1, pad_value="", **how
+    )
+    kind = helper.make_tensor_value_info(tokens.name, onnx.TensorProto.STRING, [None, 1, None])
+    graph.types.append(kind)  # without it onnx crashes
+    first = graph.op("Gather", tokens, np.int64(0), axis=2)
+    return graph.op("Slice", first, np.array([0]), np.array([-1]), np.array([0]))
 
 
 def refuse_column(name: str, kind: str) -> InputError:
     """Make the error for a column that no operators read as the library does."""
-    return InputError(
+    return unsupported(
         f"Column {name!r} is read as a {kind}, which has no form in ONNX.",
         "Learn without the column, or from columns with its content as numbers or words.",
-        ErrorKind.UNSUPPORTED,
         column=name,
     )
 

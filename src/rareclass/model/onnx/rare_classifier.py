@@ -4,7 +4,7 @@ Of a word, or a whole number that is a code, nothing counts but its level. The v
 its features of each level, and of each pair of levels, once; the graph looks them up.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
 from typing import Any
@@ -26,7 +26,7 @@ from rareclass.ensemble.score_functions import (
     MeanFunction,
 )
 from rareclass.ensemble.tree_sum import TreeSum
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import unsupported
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import (
     FeatureScaled,
@@ -45,6 +45,7 @@ from rareclass.model.onnx.graph import (
     on_lines,
     refuse_column,
 )
+from rareclass.tables.columns import Column
 
 # What is left of |x|^2 + |z|^2 - 2 x.z below this part of it is rounding: as in the library.
 _NOISE = 8.0 * np.finfo(np.float64).eps
@@ -71,6 +72,14 @@ def function_scores(X: Tensor, function: Any) -> Tensor:
     return lower.where(similarity < function.least, scores)
 
 
+def is_32_bit(model: Any) -> bool:
+    """Say whether the library computes scores of a combination's member in 32 bits."""
+    functions = [member.function for member in model.members_]
+    means = [each for each in functions if isinstance(each, MeanFunction)]
+    parts = [part for mean in means for part in mean.functions]
+    return any(isinstance(each, KernelFunction) for each in functions + parts)
+
+
 def log_rate(scores: Tensor, scale: FalsePositiveRate) -> Tensor:
     """ln F of scores of shape (n_rows, 1)."""
     inside = on_lines(scores.graph, scores, [scale.knots], [scale.log_rates])
@@ -83,14 +92,11 @@ def expanded(X: Tensor, expansion: KernelExpansion, coefficients: np.ndarray) ->
 
     Distances are those of the library, from one matrix product of centred rows: as exact, and
     memory for n_rows x n_landmarks numbers.
-
-    Raises `InputError` for landmarks that are sparse and kernels that are no formula.
     """
     if sparse.issparse(expansion.landmarks):
-        raise InputError(
+        raise unsupported(
             "This model was learned from sparse rows, which ONNX has no tensors for.",
             "Learn it from dense rows, X.toarray(), if these fit in memory.",
-            ErrorKind.UNSUPPORTED,
         )
     if not expansion.n_landmarks:  # a sparse model may have none
         return X.graph.op("ReduceSum", X, np.array([1]), keepdims=0) * 0.0
@@ -115,10 +121,9 @@ def _kernel(X: Tensor, Z: np.ndarray, kernel: Any) -> Tensor:
     if isinstance(kernel, Polynomial):
         base = X @ Z.T * (1.0 / kernel.width**2) + kernel.offset
         return X.graph.op("Pow", base, np.float64(kernel.degree))
-    raise InputError(
+    raise unsupported(
         f"The kernel {type(kernel).__name__} is code of its own, which ONNX cannot hold.",
         "Kernels by name are formulas: gaussian, laplace, linear, polynomial.",
-        ErrorKind.UNSUPPORTED,
     )
 
 
@@ -169,11 +174,8 @@ MOST_PAIRS = 1_000_000
 
 
 def combined(inputs: TableInputs, model: CombinedRanking) -> Tensor:
-    """Scores of the combination, of shape (n_rows, 1).
-
-    Raises `InputError` for columns of dates and texts, naming them.
-    """
-    row = EncodedRow(inputs, model.statistics_)
+    """Scores of the combination, of shape (n_rows, 1)."""
+    row = EncodedRow(inputs, model.statistics_, model.columns_)
     rows: dict[str, Tensor] = {}
     total = None
     for member in model.members_:
@@ -197,13 +199,16 @@ class EncodedRow:
     Raises `InputError` for columns of dates and texts, naming them.
     """
 
-    def __init__(self, inputs: TableInputs, statistics: TableStatistics) -> None:
+    def __init__(
+        self, inputs: TableInputs, statistics: TableStatistics, columns: Sequence[Column]
+    ) -> None:
         self.known, self.graph = statistics, inputs.graph
+        self._reading = {column.name: column.reading for column in columns}
         for name, kind in statistics.columns_:
             if kind in ("date", "text"):
                 raise refuse_column(name, kind)
-        columns = [inputs.number(statistics.columns_[k][0]) for k in statistics.number_sources_]
-        self.numbers = self.graph.side_by_side(columns) if columns else None
+        numbers = [inputs.number(statistics.columns_[k][0]) for k in statistics.number_sources_]
+        self.numbers = self.graph.side_by_side(numbers) if numbers else None
         self.levels = [self._level(inputs, k) for k in range(len(statistics.known_))]
 
     def lookup(self, category: int, of_rows: Callable[[EncodedTable], np.ndarray]) -> Tensor:
@@ -218,12 +223,11 @@ class EncodedRow:
         sizes = self._n_levels(first), self._n_levels(second)
         if sizes[0] * sizes[1] > MOST_PAIRS:
             names = [self.known.category_names_[k] for k in (first, second)]
-            raise InputError(
+            raise unsupported(
                 f"Columns {names[0]!r} and {names[1]!r} count as a pair and have "
                 f"{sizes[0]:,} x {sizes[1]:,} values: more than the {MOST_PAIRS:,} that are kept.",
                 'Learn without one of them, or without the member "logistic regression on '
                 'indicators".',
-                ErrorKind.UNSUPPORTED,
             )
         one, other = np.divmod(np.arange(sizes[0] * sizes[1]), sizes[1])
         table = of_rows(_rows_of_levels(self.known, {first: one, second: other}))
@@ -238,7 +242,7 @@ class EncodedRow:
         if not isinstance(known, KnownWords):
             return _level_of_number(inputs.number(name), known)
         words = [known.name(level) for level in range(known.n_known)]
-        level = inputs.places_of_words(name, words)
+        level = inputs.places_of_words(name, words, self._reading[name])
         stand_in = self.known.stand_ins_[category]
         if stand_in is None:
             return level
