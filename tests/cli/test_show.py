@@ -37,6 +37,23 @@ def test_the_rule_of_a_threshold_is_shown(fitted, tmp_path):
     assert "rule: false-positive rate <= 0.2, confidence 0.9" in run("show", changed)
 
 
+@pytest.mark.parametrize("way", ["refitted", "not asked for", "stopped"])
+def test_a_model_says_from_how_many_rows_it_learned(tmp_path, monkeypatch, way):
+    if way == "stopped":
+        monkeypatch.setattr("rareclass.fit.training._refit", lambda *given: None)
+    more = ("--no-refit",) if way == "not asked for" else ()
+    rule = ("--method", "rankrc", "--lam", 1, "--holdout", 0.3, "--min-recall", 0.5)
+    purchases(600).write_csv(tmp_path / "t.csv")
+    model = tmp_path / "m.rareclass"
+    said = run("fit", tmp_path / "t.csv", "-t", "fraud", *rule, *more, "-o", model)
+    assert ("(approximate)" in said) == (way == "refitted")
+    shown = run("show", model)
+    assert ("600 rows, seed" if way == "refitted" else "420 of 600 rows, 42 of them rare") in shown
+    run("report", model, "-o", tmp_path / "r.html")
+    learned = "600 rows, 60 of them" if way == "refitted" else "420 of 600 rows, 42 of them rare"
+    assert f" on {learned}" in (tmp_path / "r.html").read_text()
+
+
 def test_a_stream_is_shown_and_an_old_hunt_is_not(tmp_path):
     table = purchases().with_columns(pl.col("amount").cast(pl.Float64))
     table.drop("order").write_csv(tmp_path / "t.csv")

@@ -15,6 +15,7 @@ from rareclass.decide import ReviewBand, ThresholdRule
 from rareclass.decide.alert_budget import (
     EXCHANGEABLE_PERIODS,
     POISSON,
+    PeriodBudget,
     _beta_binomial,
     covered_periods,
 )
@@ -29,6 +30,7 @@ from rareclass.metrics.intervals import (
     lower_bound,
     upper_bound,
 )
+from rareclass.model.evaluate import AlertsADay
 
 Rule = ThresholdRule
 CONFIDENCE = 0.9
@@ -467,3 +469,14 @@ def test_rows_that_cannot_be_judged(rule, given, said):
         rule.choose(**{"y": Y, "scores": SCORES} | given)
     if "all 4" in said:
         assert isinstance(told.value, InputError)
+
+
+@given(st.floats(0, 20), st.floats(1, 30), st.integers(1, 9))
+def test_days_of_a_budget_are_the_whole_ones_and_those_in_part(start, length, number):
+    time = start + np.arange(0.0, length, 0.05)
+    found = PeriodBudget(number, "day", allowed=0.1).on(time, time % 1.0 < 0.3)
+    a_day = AlertsADay.of("when", time, time % 1.0 < 0.3)
+    whole = a_day.n_days if found.n_part < found.n_periods else 0
+    assert found.n_periods - found.n_part == whole
+    assert "(allowed: 1 day in 10)" in found.sentence()
+    assert (f"({found.n_part} in part)" in found.sentence()) == bool(found.n_part)

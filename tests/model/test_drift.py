@@ -247,3 +247,14 @@ def test_numbers_beyond_those_of_training_are_counted_by_column():
     # Truth values of a stream are numbers and not empty.
     counts = NumberBins(np.array([0.5])).counts(pl.Series(["true", "false", "yes", "0.2", None]))
     assert counts.tolist() == [2.0, 2.0, 0.0, 1.0]
+
+
+def test_numbers_learned_value_by_value_are_unseen_within_the_range_and_outside_beyond():
+    rng, columns = np.random.default_rng(0), [Column("c", "number", "", "number")]
+    code = 2 * rng.integers(0, 40, 4000)
+    y = rng.random(4000) < np.where(code % 6 == 0, 0.5, 0.02)
+    encoder = TableEncoder(columns)
+    encoder.fit_transform(pl.DataFrame({"c": code}), y)
+    unlike = encoder.count_unlike(pl.DataFrame({"c": [4, 5, 7, 8, 79, 90, 90, 90, None]}))
+    assert unlike == ({"c": 6}, {"c": 4})
+    assert encoder.statistics_.outside(encoder.read(pl.DataFrame({"c": [5, 7, 90]}))) == {"c": 3}

@@ -232,7 +232,7 @@ def monitor(options: MonitorOptions) -> None:
     content, console = cli.opened(options.model), screen.output()
     found = monitor_file(content, data, options.table.separator)
     drift, trained = found.drift, found.n_trained
-    against = "" if trained is None else f", against {trained:,} of training"
+    against = "" if trained is None else f", against {trained:,} of the training table"
     name = data.name if isinstance(data, Path) else str(data)
     console.print(f"{name}: {counted(found.seen.n_rows, 'row')}{against}", style="bold")
     _print_moved(console, drift)

@@ -211,8 +211,7 @@ def _training(training: "TrainingFacts", told: dict[str, Any]) -> list[str]:
     saved = "" if training.trained_on_all_rows else ", without the held-out rows"
     date = f" on {training.date[:10]}" if training.date else ""
     plan = f"; effort {told['effort']}: {told['plan']}" if "plan" in told else ""
-    rows = counted(training.n_rows, "row")
-    lines = [f"Trained{date} on {rows}{saved}, seed {training.seed}{plan}"]
+    lines = [f"Trained{date} on {training.learned_text()}{saved}, seed {training.seed}{plan}"]
     if training.n_copies_collapsed:
         how = "with weights" if training.copies_count else "each counts once"
         lines.append(f"{counted(training.n_copies_collapsed, 'duplicate row')} merged ({how})")

@@ -251,6 +251,7 @@ class PeriodBudget(NamedTuple):
     worst: str = ""
     allowed: float | None = None
     time: str | None = None
+    n_part: int = 0  # periods that the rows cover in part, among `n_periods`
 
     def on(self, time: np.ndarray, alerts: Any) -> "PeriodBudget":
         """Count the alerts of each period; `alerts` is how many each row stands for, 0 for none."""
@@ -264,6 +265,7 @@ class PeriodBudget(NamedTuple):
             name = str(moment if self.period == "hour" else moment.astype("M8[D]"))
         return self._replace(
             n_periods=len(counts),
+            n_part=len(counts) - (int(periods.n) if periods.has_whole else 0),
             n_above=int((counts > self.number * (1.0 + 1e-12)).sum()),
             most=float(counts[worst]),
             worst=name,
@@ -271,12 +273,15 @@ class PeriodBudget(NamedTuple):
 
     def sentence(self) -> str:
         """Say in how many periods there are more alerts than the budget."""
-        allowed = "" if self.allowed is None else f" ({self.allowed:.0%} may)"
+        allowed = ""
+        if self.allowed:
+            allowed = f" (allowed: 1 {self.period} in {1.0 / self.allowed:.3g})"
+        part = f" ({self.n_part} in part)" if self.n_part else ""
         exceed = "exceeds" if self.n_above == 1 else "exceed"
         place = "on" if self.period == "day" else f"in the {self.period} of"
         most = f"; most {self.most:g} {place} {self.worst}" if self.worst else ""
         return (
-            f"{self.n_above} of {counted(self.n_periods, self.period)} {exceed} "
+            f"{self.n_above} of {counted(self.n_periods, self.period)}{part} {exceed} "
             f"{counted(self.number, 'alert')}{allowed}{most}."
         )
 

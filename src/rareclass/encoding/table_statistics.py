@@ -195,25 +195,28 @@ class TableStatistics:
         Only columns with such cells are named.
         """
         unseen, outside = self.count_unlike(table)
-        return outside | unseen
+        return {
+            name: max(each.get(name, 0) for each in (unseen, outside)) for name in unseen | outside
+        }
 
     def count_unlike(self, table: TypedTable) -> UnlikeCells:
-        """Count the cells that are unlike all of training."""
+        """Count the cells with values that training did not have, and those beyond its numbers."""
         numbers, _ = self._numbers(table)
         with np.errstate(invalid="ignore"):
             beyond = np.count_nonzero((numbers < self.low_) | (numbers > self.high_), axis=0)
-        unknown = [
-            int(np.count_nonzero(known.levels(table.columns[k].values) > known.n_known))
-            for k, known in self._categories_after(self.n_words_)
+        levels = [
+            levels_of_words(table.columns[k], known)
+            if place < self.n_words_
+            else known.levels(table.columns[k].values)
+            for place, (k, known) in enumerate(self._categories_after(0))
         ]
         unseen = [
-            int(np.count_nonzero(levels_of_words(table.columns[k], known) > known.n_known))
-            for k, known in self._categories_after(0)[: self.n_words_]
+            int(np.count_nonzero(each > known.n_known))
+            for each, known in zip(levels, self.known_, strict=True)
         ]
-        sources = [*self.number_sources_, *self.category_sources_[self.n_words_ :]]
         return UnlikeCells(
-            self._most_of_each(self.category_sources_[: self.n_words_], unseen),
-            self._most_of_each(sources, [*beyond.tolist(), *unknown]),
+            self._most_of_each(self.category_sources_, unseen),
+            self._most_of_each(self.number_sources_, beyond.tolist()),
         )
 
     def examples(self) -> ExampleCells:

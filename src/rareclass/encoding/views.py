@@ -284,10 +284,6 @@ class DenseView:
             table = self.statistics_.encode(table)
         return _joined(self._blocks(table), table.n_rows)
 
-    def outside(self, table: TypedTable) -> dict[str, int]:
-        """Count the cells of each column that are unlike any of training."""
-        return self.statistics_.outside(table)
-
     def markers(self) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Return the numbers with a marker of missing cells, its mean and its deviation."""
         share = self.statistics_.missing_share_

@@ -157,6 +157,9 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         chosen = method.as_chosen(first.model) if will_refit else method
         again = _refit(data, settings, chosen, first, notes) if will_refit else None
     encoder, model = first if again is None else again
+    trained_on = data.take(kept) if again is None else data
+    if rule is not None and settings.rule is not None and len(trained_on.y) == len(data.y):
+        rule = rule.approximately("the saved model learned from these rows as well")
     to_saved = _to_saved(first, again, judged, data, held_out, method.cross_fits)
     thresholds, judged_at = thresholds_of(model), thresholds_of(first.model)
     if rule is not None:
@@ -166,7 +169,6 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
             for each in (rule, *others)
         )
         thresholds = np.array([rule.threshold])
-    trained_on = data.take(kept) if again is None else data
     chosen_on = terms_of(data.y[kept], settings)
     of_classes = _class_rules(judged, data, float(judged_at[0]), rule)
     decision = decision_of(
@@ -184,7 +186,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         target=data.target.facts,
         columns=tuple(method.as_learned(model, data.columns)),
         quantiles=tuple(quantiles),
-        training=_training_facts(data, settings, plan, estimate, len(trained_on.y) == len(data.y)),
+        training=_training_facts(data, settings, plan, estimate, trained_on),
         method=method.facts(model, chosen_on, chosen),
         rule=rule,
         class_rules=of_classes,
@@ -325,10 +327,7 @@ def _choose_threshold(
         assert data.number is not None
         beside, number = data.beside[judged.places], data.number[judged.places]
         values = settings.rule.values(beside, number, settings.time)
-    chosen = settings.rule.choose(judged, values)
-    if settings.refit:
-        chosen = chosen.approximately("the saved model learned from these rows as well")
-    return chosen, []
+    return settings.rule.choose(judged, values), []
 
 
 def _class_rules(
@@ -480,9 +479,13 @@ def _training_facts(
     settings: FitSettings,
     plan: HoldOutPlan,
     estimate: RankingEstimate | None,
-    on_all_rows: bool,
+    trained_on: TrainingSet,
 ) -> TrainingFacts:
     versions = {package: version(package) for package in _PACKAGES}
+    on_all_rows, n_learned, n_rare = len(trained_on.y) == len(data.y), None, None
+    if not on_all_rows:
+        copies = np.ones(len(trained_on.y)) if trained_on.weight is None else trained_on.weight
+        n_learned, n_rare = round(copies.sum()), round(copies[trained_on.rare].sum())
     return TrainingFacts(
         n_rows=data.n_rows,
         n_copies_collapsed=data.n_copies,
@@ -497,4 +500,6 @@ def _training_facts(
         held_out=estimate,
         versions=versions | {"python": platform.python_version()},
         date=datetime.now(UTC).isoformat(timespec="seconds"),
+        n_learned=n_learned,
+        n_learned_rare=n_rare,
     )

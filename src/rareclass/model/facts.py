@@ -160,7 +160,7 @@ class LevelFacts:
 class TrainingFacts:
     """Rows that a model was trained on, and how its quality on new rows was estimated."""
 
-    n_rows: int  # copies included
+    n_rows: int  # of the table, copies included
     n_copies_collapsed: int
     n_rows_without_target: int
     copies_count: bool  # whether a row that stands for copies counts as many
@@ -173,6 +173,16 @@ class TrainingFacts:
     held_out: RankingEstimate | None
     versions: dict[str, str]
     date: str  # ISO 8601, UTC
+    # Rows that the saved model learned from, copies included, and rare ones; None: all.
+    n_learned: int | None = None
+    n_learned_rare: int | None = None
+
+    def learned_text(self) -> str:
+        """Say from how many rows the saved model learned."""
+        rows = counted(self.n_rows, "row")
+        if self.n_learned is None:
+            return rows
+        return f"{self.n_learned:,} of {rows}, {self.n_learned_rare or 0:,} of them rare"
 
 
 @dataclass(frozen=True)

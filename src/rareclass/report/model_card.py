@@ -8,7 +8,7 @@ import numpy as np
 
 from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.calibration.calibration import weights_at_prevalence
-from rareclass.errors import counted, first_names
+from rareclass.errors import first_names
 from rareclass.metrics import CheckedMeasures, Interval, interval
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.model import Model
@@ -109,8 +109,8 @@ def _meant(basis: JudgedModel) -> Iterator[str]:
     training, rule, n_rare = facts.training, facts.rule, basis.model.rare_class.n_rare
     if training is not None:
         date = f" on {training.date[:10]}" if training.date else ""
-        rare = f", {whole(n_rare)} of them rare" if n_rare is not None else ""
-        yield f"Trained{date} on {counted(training.n_rows, 'row')}{rare}."
+        rare = f", {whole(n_rare)} of them rare" if n_rare and training.n_learned is None else ""
+        yield f"Trained{date} on {training.learned_text()}{rare}."
     on = "rows that it did not learn from" if basis.rows is None else basis.rows
     yield f"Judged on {basis.rows_in_words}: {on}."
     if basis.rows is not None:

@@ -250,11 +250,11 @@ def _data_notes(facts: ModelFacts, rows: ReadRows) -> list[str]:
 
 def _training_data_facts(content: Model) -> list[Fact]:
     training, n_rare = content.facts.training, content.rare_class.n_rare
-    found = [Fact("Rows learned from", whole(content.facts.n_rows or 0))]
+    found = [] if training is None else [Fact("Rows learned from", training.learned_text())]
     if training is not None:
         if n_rare is not None:
             share = percent(n_rare / training.n_rows)
-            found.append(Fact("Rare rows", f"{whole(n_rare)} ({share})"))
+            found.append(Fact("Rare rows of the table", f"{whole(n_rare)} ({share})"))
         if training.n_copies_collapsed:
             how = "merged, each counts once"
             if training.copies_count:
