@@ -343,5 +343,4 @@ def test_drift_is_reported_and_strict_stops(tmp_path):
     assert "auc" in [each["measure"] for each in log["falls"].to_pylist()[-1]]
     assert log["moved"].to_pylist()[:3] == [[]] * 3
     assert log["falls"].to_pylist()[:3] == [[]] * 3
-    # What came so far is learned: the same command has nothing to do.
     assert "No new rows" in stream(path, folder, *more)

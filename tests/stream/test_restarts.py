@@ -43,9 +43,8 @@ def test_stopped_and_started_again_many_times(source, tmp_path, monkeypatch):
 def test_left_in_the_lurch_and_started_again(source, tmp_path, n_events):
     options = options_for(source)
     run(options, tmp_path / "whole")
-    for more in (0, 2):
-        run(options, tmp_path / "left", leave_after=n_events + more)
-    run(options, tmp_path / "left")
+    for leave_after in (n_events, n_events + 2, None):
+        run(options, tmp_path / "left", leave_after=leave_after)
     assert_same(outcome(tmp_path / "left"), outcome(tmp_path / "whole"))
 
 
@@ -82,7 +81,6 @@ def test_at_its_end_nothing_is_done_until_rows_are_added(source, tmp_path):
     growing.write_text("".join(lines[:400]))
     options, grown = options_for(growing), tmp_path / "grown"
     run(options, grown)
-    # The lock names the process that has the folder.
     files = [path for path in grown.rglob("*") if path.is_file() and path.name != LOCK]
     before = [path.stat().st_mtime_ns for path in files]
     assert [event.kind for event in run(options, grown)] == ["went on"]

@@ -84,7 +84,7 @@ class AlertBudget:
         through.
         """
         found = read_rate(text)
-        remedy = "A stream counts them by the day, 50/day, or in rows, 50/10000."
+        remedy = "Give so many a day, 50/day, or in rows, 50/10000; their file is --alert-file."
         if found is None or found[1] in ("hour", "week"):
             raise InputError(f"--alerts {text} cannot be read.", remedy, ErrorKind.SETTING)
         budget = cls(found[0], None if isinstance(found[1], str) else found[1])
