@@ -67,9 +67,9 @@ MOST_CODE = {
     # 44 from cli and report: replaced files keep their permissions, tables are written in one place
     "single files": 1856,  # 1 from tables: a kind of finding; 12 from ranking: lists of numbers
     "stream": 1997,
-    "tables": 4109,  # 38 from stream: what was read before is known again by its ends
+    "tables": 4121,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 75_084, "tests": 53_715, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_082, "tests": 53_713, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -1,6 +1,7 @@
 """What is known of a column does not depend on how it was cut into batches."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -91,3 +92,17 @@ def test_a_key_is_known_for_one():
     facts = gatherer.facts()
     assert facts.n_distinct == facts.n_rows == 300_000
     assert facts.is_in_order
+
+
+WRITTEN = ("7", "0.125", "007", "+3", "-.5", "1.234", "1e3", "20240101", "1" * 20)
+
+
+@given(st.lists(st.lists(st.sampled_from((*WRITTEN, " 4", "nan", "x")), min_size=1), min_size=1))
+def test_cells_that_all_are_numbers_are_the_same_facts_as_any_cells(parts):
+    quick, slow = CellProfile(), CellProfile()
+    for part in parts:
+        quick.add(pl.Series(part), 1)
+        with patch("rareclass.tables.text_columns.are_plain", lambda numbers: False):
+            slow.add(pl.Series(part), 1)
+    assert vars(quick.dates) == vars(slow.dates)
+    assert replace(quick, dates=slow.dates) == slow

@@ -17,7 +17,7 @@ from rareclass.rows import from_table
 from rareclass.tables.dialect import encoding_of, row_ends, row_ends_by_cells
 from rareclass.tables.reading import read_strings
 from rareclass.tables.sources import open_source
-from rareclass.tables.table_file import StoredTable, open_table
+from rareclass.tables.table_file import open_table
 from tables.readings import read_all
 
 ROWS = [
@@ -74,9 +74,7 @@ JSON = {
 
 
 def as_fit_reads(path):
-    table = open_table(path)
-    assert isinstance(table, StoredTable)
-    words = pl.concat(table.batches(batch_rows=2))
+    words = pl.concat(open_table(path).batches(batch_rows=2))
     # Parquet and JSON have numbers of their own.
     numbers = words["amount"].cast(pl.Float64)
     return list(zip(numbers, *(words[name].fill_null("") for name in NAMES[1:]), strict=True))

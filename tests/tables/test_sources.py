@@ -9,6 +9,7 @@ import json
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pyarrow as pa
@@ -240,19 +241,9 @@ def test_folder_is_the_same_in_any_way_of_reading(tmp_path_factory, how, n_rows,
         assert records_of(rest) == (expected[before:], [])
 
 
-class Nothing:
-    columns = None
-
-    def read(self, max_records):
-        return None
-
-    def close(self):
-        pass
-
-
 def open_folder(folder, at, reading):
     if all(path.stat().st_size == 0 for path in folder.rglob("*.*")):
-        return Nothing()
+        return SimpleNamespace(columns=None, read=lambda most: None, close=lambda: None)
     return FolderSource(folder, at, reading)
 
 

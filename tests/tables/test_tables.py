@@ -13,13 +13,7 @@ from command_line import in_new_process
 from rareclass.encoding.training_table import TypedScratch
 from rareclass.errors import InputError
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import StoredTable, open_table
-
-
-def table_of(path):
-    table = open_table(path)
-    assert isinstance(table, StoredTable)
-    return table
+from rareclass.tables.table_file import open_table
 
 
 def numbered(n_rows):
@@ -45,9 +39,9 @@ def test_rows_are_estimated_well_enough(tmp_path):
     table.write_csv(tmp_path / "t.csv")
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
     table.write_parquet(tmp_path / "t.parquet")
-    assert 45_000 < table_of(tmp_path / "t.csv").estimate_rows() < 55_000
-    assert 25_000 < table_of(tmp_path / "t.csv.gz").estimate_rows() < 100_000
-    assert table_of(tmp_path / "t.parquet").estimate_rows() == 50_000
+    assert 45_000 < open_table(tmp_path / "t.csv").estimate_rows() < 55_000
+    assert 25_000 < open_table(tmp_path / "t.csv.gz").estimate_rows() < 100_000
+    assert open_table(tmp_path / "t.parquet").estimate_rows() == 50_000
 
 
 def test_a_column_of_parquet_without_a_name_is_refused_where_it_is_read(tmp_path):
@@ -81,7 +75,7 @@ def written_with(separator):
 def test_text_is_read_as_it_is_written(tmp_path, text, columns, rows):
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
-    file = table_of(path)
+    file = open_table(path)
     assert file.columns == columns
     assert [cell for row in pl.concat(file.batches()).rows() for cell in row] == rows
 
@@ -101,13 +95,13 @@ def test_text_is_read_as_it_is_written(tmp_path, text, columns, rows):
 def test_decimal_commas(tmp_path, separator, cells, expected):
     path = tmp_path / "t.csv"
     path.write_text(f"a{separator}b\n" + "".join(f"{cell}{separator}x\n" for cell in cells))
-    assert pl.concat(table_of(path).batches())["a"].to_list() == expected
+    assert pl.concat(open_table(path).batches())["a"].to_list() == expected
 
 
 def test_the_last_suffix_and_the_content_say_the_format(tmp_path):
     for name in ("sales.svm.csv", "sales.parquet.csv", "plain", "log.txt"):
         (tmp_path / name).write_text("day at n\n1 12:30 3\n")
-        assert table_of(tmp_path / name).format_name == "CSV"
+        assert open_table(tmp_path / name).format_name == "CSV"
     line = b"+1 3:0.5 17:2 # first\n"
     (tmp_path / "packed.svm.gz").write_bytes(gzip.compress(line))
     (tmp_path / "packed").write_bytes(gzip.compress(line))
@@ -159,7 +153,7 @@ def test_damage_is_named_by_row_group(tmp_path):
     x = np.random.default_rng(0).normal(size=(5000, 3))
     table = pa.table({name: x[:, k] for k, name in enumerate("abc")})
     pq.write_table(table, path, row_group_size=1000, write_page_checksum=True)
-    file = table_of(path)
+    file = open_table(path)
     place = pq.ParquetFile(path).metadata.row_group(3).column(1).data_page_offset
     content = bytearray(path.read_bytes())
     for k in range(place + 200, place + 260):
@@ -176,7 +170,7 @@ def test_damage_is_named_by_row_group(tmp_path):
     folder.mkdir()
     for name in ("a.parquet", "b.parquet"):
         pq.write_table(table, folder / name)
-    file = table_of(folder)
+    file = open_table(folder)
     (folder / "b.parquet").unlink()
     with pytest.raises(InputError, match=r"b\.parquet is gone"):
         list(file.batches())

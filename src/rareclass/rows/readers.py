@@ -121,9 +121,6 @@ def from_table(
     ...     rows = from_table(folder, target="y")
     >>> rows.shape, rows.feature_names, rows.y.tolist()
     ((3, 1), ('a',), ['ok', 'ok', 'fraud'])
-    >>> rows = from_table(table.lazy().with_columns(log=pl.col("a").log()), "y")
-    >>> rows.feature_names
-    ('a', 'log')
     """
     roles = ColumnRoles.of(target, weight, columns, dtype)
     if query is not None:

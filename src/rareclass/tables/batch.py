@@ -40,11 +40,6 @@ class Batch(NamedTuple):
     Parquet its own types. `lines` says where each row begins, from 1: the line of a text file (the
     header of CSV is line 1), the number of the row in Parquet. `n_read` counts the rejected records
     too. `position` is where to go on after this batch, and can be written as JSON.
-
-    Examples
-    --------
-    >>> Batch.of_none("rows.csv", {}).n_rows
-    0
     """
 
     frame: pl.DataFrame
@@ -224,13 +219,7 @@ def _with_offset(times: pa.Array) -> pa.Array:
 
 
 def type_in_words(kind: pa.DataType) -> str:
-    """Return an Arrow type by its name, without what its cells are stored as.
-
-    Examples
-    --------
-    >>> type_in_words(pa.list_(pa.int64())), type_in_words(pa.opaque(pa.binary(), "inet", "pg"))
-    ('list<item: int64>', 'inet')
-    """
+    """Return an Arrow type by its name, without what its cells are stored as."""
     return kind.type_name if isinstance(kind, pa.OpaqueType) else str(kind)
 
 

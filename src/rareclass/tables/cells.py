@@ -180,6 +180,11 @@ def written_numbers(cells: pl.Series, style: str) -> WrittenNumbers:
     return WrittenNumbers(read["values"], read["units"], read["is_money"])
 
 
+def are_written(numbers: pl.Series, style: str) -> bool:
+    """Say whether text of numbers with a point can all be read in another style, too."""
+    return bool(numbers.str.contains(_WRITTEN[style]).all())
+
+
 def _plain_digits(style: str) -> pl.Expr:
     point, groups = (".", "[,' ]") if style == "1,234.5" else (",", "[.' ]")
     digits = pl.col("5").str.replace_all(groups, "").str.replace(point, ".", literal=True)

@@ -203,11 +203,7 @@ class CsvReader(TextReader):
                         return at, False
                     raise csv.Error(UNCLOSED)
                 end = start + reader.line_num
-                if len(row) == width and not self._marks and self._fault is None:
-                    taken.rows.append(row)
-                    taken.lines.append(first_line + at)
-                    left -= 1
-                elif row:
+                if row:
                     self._judge(taken, row, at, end, width)
                     left -= 1
                 at = end

@@ -259,13 +259,7 @@ def _is_number(text: str) -> bool:
 
 
 def line_ends(text: bytes) -> NDArray[np.int64]:
-    """Return the bytes up to each end of a line, which is one of \\n, \\r\\n and \\r.
-
-    Examples
-    --------
-    >>> line_ends(b"a\\r\\nb\\rc\\nd").tolist()
-    [3, 5, 7]
-    """
+    r"""Return the bytes up to each end of a line, which is one of \n, \r\n and \r."""
     letters = np.frombuffer(text, np.uint8)
     is_end = letters == ord("\n")
     if b"\r" in text:
