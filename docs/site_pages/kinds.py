@@ -118,6 +118,7 @@ FINDINGS: dict[F, Entry] = {
         "without the column.",
     ),
     F.INTERRUPTED: Entry("Ctrl-C ended the training; the model is the best so far."),
+    F.NO_IMPORTANCES: Entry("No rare row was held out: what each column tells is not known."),
     F.MEMBER_FAILED: Entry("A member failed and is left out."),
     F.TIME_LIMIT: Entry(
         "The time limit left out members or rows: the model depends on the speed of the machine.",

@@ -53,6 +53,7 @@ class FindingKind(StrEnum):
     DOES_NOT_CARRY_OVER = "does not carry over"
     LEARNED_BY_VALUE = "learned value by value"
     INTERRUPTED = "interrupted"
+    NO_IMPORTANCES = "no importances"
     MEMBER_FAILED = "member failed"
     TIME_LIMIT = "time limit"
     # balls of RACH

@@ -18,7 +18,7 @@ from rareclass.ensemble.importances import (
 )
 from rareclass.ensemble.members.machines import LogisticOnIndicators
 from rareclass.ensemble.training_rows import FoldedRows, HeldOutRows, TrainingViews
-from rareclass.findings import finding_of
+from rareclass.findings import FindingKind, finding_of
 from rareclass.metrics import average_precision, interval, roc_auc
 
 N = 300
@@ -154,3 +154,12 @@ def test_the_label_of_a_row_is_not_among_its_words():
     """Each row a word of its own: log-odds that knew the label would give it away."""
     words = pd.DataFrame({"word": [f"w{k // 2}" for k in range(N)], "noise": FRAME["noise"]})
     warn_of_columns(views_of(words))
+
+
+def test_importances_that_are_not_known_are_said_to_be_so():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = RareClassifier(members=["logistic regression"])
+    with pytest.warns(UserWarning, match="no rare row was held out") as told:
+        model.fit(X, np.arange(60) == 7)
+    assert [finding_of(each.message).kind for each in told] == [FindingKind.NO_IMPORTANCES]
+    assert np.isnan(model.feature_importances_).all()

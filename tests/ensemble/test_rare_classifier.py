@@ -165,6 +165,7 @@ def test_only_ratios_count_of_weights_that_are_no_whole_numbers(scales):
         np.testing.assert_allclose(again.score_samples(X), first.score_samples(X), rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:feature_importances_ are not known")
 @pytest.mark.parametrize("n_rare", [1, 2])
 def test_one_or_two_rare_rows(n_rare):
     y = np.zeros(N, dtype=int)

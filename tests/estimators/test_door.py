@@ -21,7 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from rareclass import MIBC, MIBCCV, RACH, RACHCV, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
 from rareclass.estimators.estimator import FitsRows, read_features, same_columns, settings_of
 from rareclass.findings import Finding, finding_of, warn
-from rareclass.labels.two_classes import StreamLabels, row_weights
+from rareclass.labels.partial_labels import StreamLabels
+from rareclass.labels.two_classes import row_weights
 from rareclass.online import CBR
 from rareclass.rows import from_arrays, from_table
 from registered import ONLINE

@@ -18,15 +18,9 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 from rareclass import folds
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, warn
+from rareclass.labels.partial_labels import signs
 from rareclass.labels.spelling import spelled_as
-from rareclass.labels.two_classes import (
-    Labels,
-    label_array,
-    plain,
-    read_labels,
-    row_weights,
-    signs,
-)
+from rareclass.labels.two_classes import Labels, label_array, plain, read_labels, row_weights
 from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
 

@@ -67,7 +67,7 @@ class TypedColumn:
         if not ((step >= 0).all() or (step <= 0).all()):
             return False
         n_steps = np.count_nonzero(step)
-        return bool(n_steps) and (self.kind == "date" or 2 * n_steps >= len(step))
+        return bool(n_steps and (self.kind == "date" or 2 * n_steps >= len(step)))
 
     def take(self, rows: Any) -> "TypedColumn":
         """Take some rows of the column."""

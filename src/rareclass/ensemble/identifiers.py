@@ -174,7 +174,7 @@ class _Way(NamedTuple):
         """Return which features are of none of these columns."""
         places = [k for k, name in enumerate(self.names) if name in names]
         of_columns = self.view.source_column_, self.view.second_column_
-        return ~np.isin(of_columns, places).any(axis=0)
+        return np.invert(np.isin(of_columns, places).any(axis=0))
 
 
 class _Trial:
@@ -195,8 +195,9 @@ class _Trial:
             n_rare = int(rows.is_rare[end].sum())
             if min(n_rare, len(end) - n_rare) < FEWEST_RARE // 2:
                 return None
-            ends.append(rows.part(end, None if rows.weight is None else rows.weight[end]))
-        return cls(*ends, absolute_time, seed)
+            ends.append(rows.take(end))
+        first, last = ends
+        return cls(first, last, absolute_time, seed)
 
     def scores_without(self, names: list[str]) -> np.ndarray:
         """Return the share of each end's majority that scores lower, without some columns."""

@@ -127,7 +127,8 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         Whether Ctrl-C ended `fit` before all members were learned.
     feature_importances_ : ndarray of shape (n_features,)
         Loss of the objective when a column is shuffled among held-out rows; 0 for columns that are
-        not learned from, NaN beyond the 100 columns that alone tell most.
+        not learned from, NaN beyond the 100 columns that alone tell most; with a warning where
+        no rare row was held out or training was interrupted.
     columns_ : list of Column
         Every column: its kind, what is done with it (`treatment`), and how it is read.
     members_ : list of LearnedMember
@@ -468,6 +469,12 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
                 )
             except KeyboardInterrupt:  # a model is there: it is kept
                 self.interrupted_ = True
+        if np.isnan(losses).all():
+            why = "training was interrupted" if y.any() else "no rare row was held out"
+            warn(
+                f"feature_importances_ are not known (NaN): {why}.",
+                finding=Finding(FindingKind.NO_IMPORTANCES, {"why": why}),
+            )
         self.feature_importances_ = np.zeros(self.n_features_in_)
         used = [k for k, column in enumerate(self.columns_) if column.is_used]
         self.feature_importances_[used] = losses

@@ -106,6 +106,10 @@ class FoldedRows(NamedTuple):
         n_majority = n_rows - int(self.is_rare.sum())
         return self.part(*draw_majority(self.is_rare, self.weight, n_majority, seed))
 
+    def take(self, chosen: np.ndarray) -> Self:
+        """Return some of the rows."""
+        return self.part(chosen, None if self.weight is None else self.weight[chosen])
+
     def part(self, chosen: np.ndarray, weight: np.ndarray | None) -> Self:
         """Return some of the rows, with other weights."""
         return self._replace(
@@ -160,7 +164,8 @@ def read_training_rows(
     if labels.codes is not None:
         which = np.full(table.n_rows, -1, dtype=np.int16)
         which[labels.rare] = np.unique(labels.codes, return_inverse=True)[1]
-    number, group = np.arange(table.n_rows) if number is None else number, None
+    number = np.arange(table.n_rows) if number is None else number
+    group: Any = None
     time = None if time is None else places(read_times(time, table.n_rows), table.n_rows, "time")
     groups = None if groups is None else places(groups, table.n_rows, "groups")
     weight, fold = row_weights(weight, table.n_rows), np.full(table.n_rows, ALWAYS_LEARNED)
@@ -318,11 +323,9 @@ class TrainingViews:
 
     def in_time(self, number: int) -> FoldedRows:
         """Return the rows that a fold learns from in the order of time, which is known."""
-        rows, moment = self.sets[number].rows, self.sets[number].moment
-        chosen = rows[np.argsort(moment, kind="stable")]
-        return self.rows.part(
-            chosen, None if self.rows.weight is None else self.rows.weight[chosen]
-        )
+        rows, moment = self.sets[number].rows, self.rows.moment
+        assert moment is not None
+        return self.rows.take(rows[np.argsort(moment[rows], kind="stable")])
 
     def set_of(self, number: int) -> int:
         """Return the number of the set of labels of a fold: all are one where no labels count."""

@@ -38,6 +38,10 @@ from rareclass.tables.table_file import TableFile
 
 # Fewer seconds than this are not worth a training.
 _LEAST_SECONDS = 1.0
+# The text of a fit names classes and columns, and says that there is no estimate.
+_SAID_OTHERWISE = {
+    *(FindingKind.FEW_OF_CLASS, FindingKind.DOES_NOT_CARRY_OVER, FindingKind.NO_IMPORTANCES)
+}
 # Quantiles of the scores of the majority, in steps of 0.1 percent.
 _PERCENTS = np.linspace(0.0, 100.0, 1001)
 
@@ -284,6 +288,6 @@ def _say(finding: Finding) -> str | None:
             f"--time-budget cut the plan to {counted(values['members'], 'member')} and "
             f"{values['rows']:,} rows: the model depends on the speed of this machine."
         )
-    if finding.kind in (FindingKind.FEW_OF_CLASS, FindingKind.DOES_NOT_CARRY_OVER):
-        return ""  # the text of a fit names classes and columns
+    if finding.kind in _SAID_OTHERWISE:
+        return ""
     return None

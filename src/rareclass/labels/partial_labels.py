@@ -1,17 +1,21 @@
-"""A label column of which most cells may be empty: rare, majority, unlabelled."""
+"""Labels some of which are missing: of a table, or of the rows of a stream as they come."""
 
+from collections.abc import Iterable
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from rareclass.labels.spelling import spelled_as
 from rareclass.labels.two_classes import (
     class_position,
     classes_of,
     label_column,
+    labels_named,
     missing_labels,
     plain,
     rare_among,
+    refuse_missing,
     row_weights,
 )
 
@@ -152,9 +156,8 @@ def _rare_labels(
 ) -> tuple:
     """The labels that get a ball: those asked for, else all but the most frequent."""
     if pos_label is not None:
-        wanted = (
-            list(pos_label) if isinstance(pos_label, (list, tuple, np.ndarray)) else [pos_label]
-        )
+        wanted = labels_named(pos_label)
+        wanted = [pos_label] if wanted is None else wanted
         rare = sorted({class_position(label, classes) for label in wanted})
         if not counts[rare].all():
             label = plain(classes[rare][counts[rare] == 0][0])
@@ -176,3 +179,118 @@ def _with_stand_in(classes: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, n
     position = np.searchsorted(widened, classes)
     moved = np.where(code == UNLABELLED, UNLABELLED, position[code])
     return widened, moved, widened[widened == stand_in][0]
+
+
+def two_labels(classes: Any) -> np.ndarray:
+    """The two labels that a stream will have, sorted.
+
+    Raises `ValueError` on fewer or more than two, a missing one, or text beside a number: these two
+    would compare as text, and no number among the labels to come would be found.
+
+    >>> two_labels(("ok", "fraud")).tolist()
+    ['fraud', 'ok']
+    """
+    wanted = f"classes={classes!r} must be two labels, e.g. classes=[0, 1]"
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise ValueError(f"{wanted}.")
+    each = list(classes)
+    one_by_one = np.ravel(np.array(each, dtype=object))
+    if len(missing_labels(one_by_one)):
+        raise ValueError(
+            f"{wanted}; one of them is missing. Rows without a label need no class: see "
+            "test_then_train."
+        )
+    if len({isinstance(label, (str, bytes)) for label in one_by_one}) > 1:
+        raise ValueError(f"{wanted}, both text or both not.")
+    labels = np.unique(np.asarray(each))
+    if len(labels) != 2:
+        raise ValueError(f"{wanted}; there are {len(labels)}.")
+    return labels
+
+
+def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
+    """+1 for rows with the rare label or one of a tuple, -1 for other classes, 0 for no label.
+
+    Raises `ValueError` on a label that is not among the classes, naming row and label.
+
+    >>> signs(np.array([1.0, np.nan, 0.0]), np.array([0, 1]), 1).tolist()
+    [1, 0, -1]
+    """
+    missing = missing_labels(y)  # some of which cannot be compared
+    labelled = np.delete(np.arange(len(y)), missing) if len(missing) else slice(None)
+    named = pos_label if isinstance(pos_label, tuple) else (pos_label,)
+    known, is_rare = y[labelled], np.array([label in named for label in classes.tolist()])
+
+    def signs_of(labels: np.ndarray) -> np.ndarray:
+        rare, rest = (_is_one_of(labels, classes[chosen]) for chosen in (is_rare, ~is_rare))
+        return rare.astype(np.int8) - rest.astype(np.int8)
+
+    sign = signs_of(known)
+    if not sign.all():
+        sign = signs_of(spelled_as(known, classes))
+    unknown = np.flatnonzero(sign == 0)
+    if len(unknown):
+        row = np.arange(len(y))[labelled][unknown[0]]
+        raise ValueError(
+            f"row {row}: label {plain(y[row])!r} is not among the classes "
+            f"{classes.tolist()}. Labels must be of the same kind and spelling as the classes; "
+            "leave other rows out."
+        )
+    if not len(missing):
+        return sign
+    signs_of_all = np.zeros(len(y), np.int8)
+    signs_of_all[labelled] = sign
+    return signs_of_all
+
+
+def _is_one_of(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return which labels are among those wanted; quick for one."""
+    return labels == wanted[0] if len(wanted) == 1 else np.isin(labels, wanted)
+
+
+class StreamLabels(NamedTuple):
+    """Two labels, sorted, and the rare one of them."""
+
+    classes: np.ndarray
+    rare: Any
+
+    @classmethod
+    def named(cls, classes: Any, pos_label: Any) -> Self:
+        """The labels that are to come; the rare one is `pos_label`, or the last where it is None.
+
+        Raises `ValueError` on anything but two labels, or when `pos_label` is neither.
+        """
+        labels = two_labels(classes)
+        return cls(labels, labels[1 if pos_label is None else class_position(pos_label, labels)])
+
+    @classmethod
+    def of_call(cls, classes: Any, pos_label: Any, before: Self | None) -> Self:
+        """The labels of a call of `partial_fit`: the first one names them, later ones may.
+
+        Raises `ValueError` when the first call (no labels `before`) names none, a later one others.
+        """
+        if before is None and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if before is None:
+            return cls.named(classes, pos_label)
+        if classes is not None and not np.array_equal(two_labels(classes), before.classes):
+            raise ValueError(f"classes={classes!r} is not {before.classes.tolist()} as before.")
+        return before
+
+    def signs(
+        self, y: Any, n_rows: int, *, unlabelled: bool = False, instead: str = ""
+    ) -> np.ndarray:
+        """+1 for rare rows, -1 for the majority, 0 where there is no label.
+
+        Raises `ValueError` when there is not one label a row, one is not of the two, or one is
+        missing where none may be; `instead` says what else to do with such rows.
+        """
+        if y is None and unlabelled:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: pass a label a row (None "
+                "where there is none), or use score_samples."
+            )
+        y = label_column(y, n_rows)
+        if not unlabelled:
+            refuse_missing(y, instead)
+        return signs(y, self.classes, self.rare)

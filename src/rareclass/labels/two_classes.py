@@ -1,14 +1,14 @@
-"""Labels of rows: which are rare, and the rows that have them, of a table or of a stream.
+"""Labels of rows: which are rare, and the rows that have them.
 
 Which label is rare is decided here for everybody: `rare_among` by rows, `class_position` by name.
 scikit-learn is imported on first use: it takes seconds.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from rareclass.labels.spelling import (
     merge_spellings,
     refuse_two_words_for_yes,
     rows_of_each,
-    spelled_as,
 )
 
 # More labels than this are a measurement, or names of rows.
@@ -193,7 +192,7 @@ class Labels(NamedTuple):
     majority_weight: np.ndarray | None  # None when every row counts once
     codes: Any = None  # an array; None of two labels
 
-    def of_rows(self, rows: np.ndarray, weight: np.ndarray) -> "Labels":
+    def of_rows(self, rows: np.ndarray, weight: np.ndarray | None) -> "Labels":
         """Return the labels of some of the rows that count, numbered anew, with other weights."""
         is_rare = np.isin(rows, self.rare)
         codes = self.codes
@@ -236,7 +235,7 @@ def read_labels(
     weight = row_weights(sample_weight, n_rows, relative=True)
     kept = slice(None) if weight is None else np.flatnonzero(weight)
     classes, code = classes_of(y[kept])
-    named = _as_list(pos_label) if several else None
+    named = labels_named(pos_label) if several else None
     if len(classes) != 2 and (
         not several or len(classes) < 2 or (named is None and pos_label is not None)
     ):
@@ -272,8 +271,8 @@ def all_but_one(
     return found._replace(codes=code[is_rare])
 
 
-def _as_list(pos_label: Any) -> list[Any] | None:
-    """Return labels that are named in a list; None where none or one is named."""
+def labels_named(pos_label: Any) -> list[Any] | None:
+    """Return labels that are named in a list; None where none is, or one by itself."""
     if isinstance(pos_label, str) or not isinstance(pos_label, Sequence | np.ndarray | set):
         return None
     return list(pos_label)
@@ -470,121 +469,6 @@ def missing_labels(y: np.ndarray) -> np.ndarray:
     return np.flatnonzero(
         [type(v).__name__ in names or (isinstance(v, float) and not np.isfinite(v)) for v in y]
     )
-
-
-def two_labels(classes: Any) -> np.ndarray:
-    """The two labels that a stream will have, sorted.
-
-    Raises `ValueError` on fewer or more than two, a missing one, or text beside a number: these two
-    would compare as text, and no number among the labels to come would be found.
-
-    >>> two_labels(("ok", "fraud")).tolist()
-    ['fraud', 'ok']
-    """
-    wanted = f"classes={classes!r} must be two labels, e.g. classes=[0, 1]"
-    if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise ValueError(f"{wanted}.")
-    each = list(classes)
-    one_by_one = np.ravel(np.array(each, dtype=object))
-    if len(missing_labels(one_by_one)):
-        raise ValueError(
-            f"{wanted}; one of them is missing. Rows without a label need no class: see "
-            "test_then_train."
-        )
-    if len({isinstance(label, (str, bytes)) for label in one_by_one}) > 1:
-        raise ValueError(f"{wanted}, both text or both not.")
-    labels = np.unique(np.asarray(each))
-    if len(labels) != 2:
-        raise ValueError(f"{wanted}; there are {len(labels)}.")
-    return labels
-
-
-def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
-    """+1 for rows with the rare label or one of a tuple, -1 for other classes, 0 for no label.
-
-    Raises `ValueError` on a label that is not among the classes, naming row and label.
-
-    >>> signs(np.array([1.0, np.nan, 0.0]), np.array([0, 1]), 1).tolist()
-    [1, 0, -1]
-    """
-    missing = missing_labels(y)  # some of which cannot be compared
-    labelled = np.delete(np.arange(len(y)), missing) if len(missing) else slice(None)
-    named = pos_label if isinstance(pos_label, tuple) else (pos_label,)
-    known, is_rare = y[labelled], np.array([label in named for label in classes.tolist()])
-
-    def signs_of(labels: np.ndarray) -> np.ndarray:
-        rare, rest = (_is_one_of(labels, classes[chosen]) for chosen in (is_rare, ~is_rare))
-        return rare.astype(np.int8) - rest.astype(np.int8)
-
-    sign = signs_of(known)
-    if not sign.all():
-        sign = signs_of(spelled_as(known, classes))
-    unknown = np.flatnonzero(sign == 0)
-    if len(unknown):
-        row = np.arange(len(y))[labelled][unknown[0]]
-        raise ValueError(
-            f"row {row}: label {plain(y[row])!r} is not among the classes "
-            f"{classes.tolist()}. Labels must be of the same kind and spelling as the classes; "
-            "leave other rows out."
-        )
-    if not len(missing):
-        return sign
-    signs_of_all = np.zeros(len(y), np.int8)
-    signs_of_all[labelled] = sign
-    return signs_of_all
-
-
-def _is_one_of(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return which labels are among those wanted; quick for one."""
-    return labels == wanted[0] if len(wanted) == 1 else np.isin(labels, wanted)
-
-
-class StreamLabels(NamedTuple):
-    """Two labels, sorted, and the rare one of them."""
-
-    classes: np.ndarray
-    rare: Any
-
-    @classmethod
-    def named(cls, classes: Any, pos_label: Any) -> Self:
-        """The labels that are to come; the rare one is `pos_label`, or the last where it is None.
-
-        Raises `ValueError` on anything but two labels, or when `pos_label` is neither.
-        """
-        labels = two_labels(classes)
-        return cls(labels, labels[1 if pos_label is None else class_position(pos_label, labels)])
-
-    @classmethod
-    def of_call(cls, classes: Any, pos_label: Any, before: Self | None) -> Self:
-        """The labels of a call of `partial_fit`: the first one names them, later ones may.
-
-        Raises `ValueError` when the first call (no labels `before`) names none, a later one others.
-        """
-        if before is None and classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        if before is None:
-            return cls.named(classes, pos_label)
-        if classes is not None and not np.array_equal(two_labels(classes), before.classes):
-            raise ValueError(f"classes={classes!r} is not {before.classes.tolist()} as before.")
-        return before
-
-    def signs(
-        self, y: Any, n_rows: int, *, unlabelled: bool = False, instead: str = ""
-    ) -> np.ndarray:
-        """+1 for rare rows, -1 for the majority, 0 where there is no label.
-
-        Raises `ValueError` when there is not one label a row, one is not of the two, or one is
-        missing where none may be; `instead` says what else to do with such rows.
-        """
-        if y is None and unlabelled:
-            raise ValueError(
-                "requires y to be passed, but the target y is None: pass a label a row (None "
-                "where there is none), or use score_samples."
-            )
-        y = label_column(y, n_rows)
-        if not unlabelled:
-            refuse_missing(y, instead)
-        return signs(y, self.classes, self.rare)
 
 
 def plain(label: Any) -> Any:

@@ -17,7 +17,8 @@ from sklearn.utils.validation import (
 
 from rareclass.decide.threshold import threshold_between
 from rareclass.estimators.estimator import FitsRows, RankScorer, finite_scores, read_features
-from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
+from rareclass.labels.partial_labels import StreamLabels
+from rareclass.labels.two_classes import read_labels, row_weights
 from rareclass.machine import check_fits, in_one_thread
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.online.buffers import SparseBuffers

@@ -15,7 +15,8 @@ from rareclass.estimators.rankings import KernelRanking
 from rareclass.findings import Status, warn
 from rareclass.folds.majority_part import draw_class
 from rareclass.kernels.expansion import Coordinates, whiten
-from rareclass.labels.two_classes import Labels, StreamLabels, read_labels, row_weights
+from rareclass.labels.partial_labels import StreamLabels
+from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.machine import blas_threads, in_one_thread, track
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.parameters import check_number, check_whole
