@@ -40,7 +40,7 @@ MOST_CODE = {
     "estimators": 359,
     "explain": 376,
     # 15 from ensemble: a fit tells its plan before it trains
-    "fit": 1910,  # 3 from stream: budgets an hour are refused before training
+    "fit": 1915,  # 3 from stream: budgets an hour are refused before training
     "folds": 497,
     # 2 from hyperball: scores of cases and how sure they are stand in one file
     "hunt": 831,
@@ -56,8 +56,8 @@ MOST_CODE = {
     "moments": 1585,
     "online": 2381,
     "ranking": 3861,
-    "report": 3397,
-    "review": 1102,
+    "report": 3398,
+    "review": 1106,
     # 2 from online: the columns of a table are called as in the table
     # 4 from tables: text becomes numbers where rows are decoded
     "rows": 1822,
@@ -69,7 +69,7 @@ MOST_CODE = {
     "stream": 1997,
     "tables": 4121,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 75_097, "tests": 53_724, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 75_107, "tests": 53_742, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

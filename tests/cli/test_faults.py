@@ -78,6 +78,11 @@ def with_cell(column, row, text):
         (None, ("--memory", "plenty"), ["not a size"]),
         (None, ("--separator", "ab"), ["not one plain character"]),
         (None, ("--keep", "items", "--drop", "items"), ["both --keep and --drop"]),
+        (
+            with_cell("country", 6, None),
+            ("--groups", "country"),
+            ["--groups country has no value at row 7"],
+        ),
         (None, ("--keep", "fraud"), ["both --keep and --target"]),
     ],
 )

@@ -26,7 +26,7 @@ from rareclass.encoding.training_table import (
     stream_training_table,
 )
 from rareclass.encoding.typed_table import distinct_rows, groups_of_equal
-from rareclass.errors import ErrorKind, InputError, name_hint, no_rows
+from rareclass.errors import ErrorKind, InputError, bad_cell, name_hint, no_rows
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.method import Method, TableSize
 from rareclass.fit.rows_on_disk import RowsOnDisk, equal_rows_on_disk, sample_of
@@ -109,10 +109,15 @@ class TrainingSet:
     which: NDArray[np.int16] | None = None  # position of the class of rare rows, of several
 
     def beside_of(self, name: str | None) -> NDArray[Any] | None:
-        """Return a column of `beside`, None for no name."""
+        """Return a column of `beside`, None for no name; raises `InputError` at an empty cell."""
         if name is None or self.beside is None:
             return None
-        return self.beside[name].to_numpy()
+        cells = self.beside[name]
+        if cells.null_count() and self.number is not None:
+            row = int(self.number[cells.is_null().arg_max()])
+            message = f"--groups {name} has no value at row {row}."
+            raise bad_cell(message, "Fill it in, or leave the row out.", name, row)
+        return cells.to_numpy()
 
     def times_of(self, name: str | None) -> NDArray[Any] | None:
         """Return when each row was by a column of `beside`, None for no name.

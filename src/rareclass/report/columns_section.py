@@ -166,7 +166,8 @@ def importance_plot(importances: Mapping[str, float]) -> Plot:
     description = f"{_IMPORTANCE}." + (f" {more} more columns matter less." if more > 0 else "")
 
     def draw(ax: "Axes") -> None:
-        names = [_both_ends(name) for name, _ in reversed(shown)]
+        short = {name: _both_ends(name) for name, _ in reversed(shown)}
+        names = list(short.values() if len({*short.values()}) == len(short) else short)
         values = [value for _, value in reversed(shown)]
         ax.barh(range(len(values)), values, color=BLUE, height=0.65)
         ax.set_yticks(range(len(names)), names, parse_math=False)

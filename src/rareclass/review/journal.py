@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -203,7 +203,7 @@ class ReviewJournal:
             said, new = dict(self.verdicts), list[Verdict]()
             for verdict in verdicts:
                 if verdict.key not in known:
-                    raise self._unknown_row(verdict.key)
+                    raise self._unknown_row(verdict.key, known)
                 before = said.get(verdict.key)
                 self._check(verdict, before)
                 if before is None or before.label != verdict.label:
@@ -321,7 +321,7 @@ class ReviewJournal:
             )
         for key in (*self.verdicts, *self._listed_in):
             if key not in place:
-                raise self._unknown_row(key)
+                raise self._unknown_row(key, place)
         return place
 
     # -- reading -------------------------------------------------------------------------------
@@ -469,11 +469,15 @@ class ReviewJournal:
                 value=verdict.round,
             )
 
-    def _unknown_row(self, key: str) -> InputError:
+    def _unknown_row(self, key: str, known: Collection[str]) -> InputError:
+        padded = [each for each in known if each.lstrip("0") == key and each != key]
+        remedy = "Verdicts name rows as the list of the review does."
+        if padded:
+            remedy = f"{padded[0]!r} is: a spreadsheet may have taken its zeros. Load it as text."
         named = "a row number" if self.header.key is None else f"in column {self.header.key!r}"
         return InputError(
             f"Row {key!r} is unknown: it is not {named} of the table.",
-            "Verdicts name rows as the list of the review does.",
+            remedy,
             ErrorKind.ROWS,
             column=self.header.key,
             value=key,
