@@ -277,7 +277,7 @@ def expected_cost_evidence(
         made_up.append(sum(part.made_up for part in parts))
         alerts.append(np.concatenate(pair.columns[one]) > cut)
     evidence = _evidence(pair, estimates, spread_of_rows(pair, *columns), made_up)
-    return evidence._replace(is_same=np.array_equal(*alerts))
+    return evidence._replace(is_same=np.array_equal(alerts[0], alerts[1]))
 
 
 EVIDENCE: Mapping[str, Callable[..., PairEvidence]] = {
