@@ -275,8 +275,11 @@ def test_the_speed_of_the_machine_is_measured_once_and_stored(monkeypatch, tmp_p
     machine_speed.cache_clear()
 
 
-def test_an_interrupted_fit_ends_with_what_is_there(clock):
+def test_an_interrupted_fit_ends_with_what_is_there_for_the_command_line_alone(clock, monkeypatch):
     second, third = Slow("second", clock, interrupted_in=1), Slow("third", clock)
+    with pytest.raises(KeyboardInterrupt):  # a loop around it is to end
+        fitted([MeanDifference("first"), second, third], None)
+    monkeypatch.setattr(RareClassifier, "_keeps_at_interrupt", True)  # as the command line does
     with pytest.warns(UserWarning, match="Ctrl-C: the model holds .* first") as told:
         model = fitted([MeanDifference("first"), second, third], None)
     assert finding_of(told[0].message).kind == FindingKind.INTERRUPTED
@@ -284,8 +287,5 @@ def test_an_interrupted_fit_ends_with_what_is_there(clock):
     assert learned(model) == ["first"]
     alone = fitted([MeanDifference("first")], None)
     np.testing.assert_array_equal(model.score_samples(X), alone.score_samples(X))
-
-
-def test_an_interruption_before_anything_was_learned_is_one(clock):
-    with pytest.raises(KeyboardInterrupt):
-        fitted([Slow("first", clock, interrupted_in=1), MeanDifference("second")])
+    with pytest.raises(KeyboardInterrupt):  # nothing is there
+        fitted([second, third], None)

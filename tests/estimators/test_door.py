@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 import warnings
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,21 +16,61 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from faults import refused
 from rareclass import MIBC, MIBCCV, RACH, RACHCV, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import FitsRows, read_features, same_columns, settings_of
 from rareclass.findings import Finding, finding_of, warn
 from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.two_classes import row_weights
 from rareclass.online import CBR
 from rareclass.rows import from_arrays, from_table
-from registered import ONLINE
+from registered import ESTIMATORS, ONLINE
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (np.arange(60) < 9).astype(int)
 WORDS = np.array(["fine", "rare"])[Y]
+
+each_estimator = pytest.mark.parametrize("model", ESTIMATORS, ids=lambda one: type(one).__name__)
+
+
+@each_estimator
+@pytest.mark.parametrize("value", ["a", "1", np.datetime64(0, "D"), 1j])
+def test_weights_that_are_no_numbers_are_refused_by_row(model, value):
+    some = np.array([1.0] * 59 + [value], dtype=object)
+    for weight, row in ((np.full(60, value), 0), (some, 59)):
+        with refused(ErrorKind.CELL, column="sample_weight", row=row):
+            clone(model).fit(X, Y, sample_weight=weight)
+
+
+@pytest.mark.sampled(12)
+@each_estimator
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_an_interrupt_in_a_loop_of_somebody_else_is_passed_on(model, share):
+    calls, stop_at = 0, np.inf
+
+    def count(frame, event, _):
+        nonlocal calls
+        calls += event == "call" and "/rareclass/" in frame.f_code.co_filename
+        if calls >= stop_at:
+            raise KeyboardInterrupt
+
+    def loop(folds):
+        sys.setprofile(count)
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                cross_val_score(model, X, Y, cv=[(np.arange(60), np.arange(60))] * folds)
+        finally:
+            sys.setprofile(None)
+
+    loop(1)
+    calls, stop_at = 0, calls * share
+    with pytest.raises(KeyboardInterrupt):
+        loop(2)
 
 
 KINDS = [

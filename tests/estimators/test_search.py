@@ -15,8 +15,6 @@ from oracles.ordinal import mauc_by_pairs
 from rareclass import MIBCCV, RACHCV, OrdinalRankRCCV, RankRCCV
 from rareclass.estimators.search import TieBreaker, best_of, score_table
 from rareclass.metrics import vus
-from rareclass.moments import mibc_cv
-from rareclass.ranking.ranking_data import PreparedRanking
 
 SEARCHES = [RankRCCV, OrdinalRankRCCV, MIBCCV]
 
@@ -169,22 +167,6 @@ def test_folds_without_a_class_are_refused_by_number(search, train, test, text):
     model = small(search).set_params(cv=[(numbers[train], numbers[test])])
     with pytest.raises(ValueError, match=f"fold 1 has {text}"):
         model.fit(last, Y[::-1])
-
-
-@pytest.mark.parametrize("search", [RankRCCV, MIBCCV])
-def test_an_interrupt_leaves_nothing_half_fitted(search, monkeypatch):
-    owner, name = PreparedRanking, "_cells"
-    if search is MIBCCV:
-        owner, name = mibc_cv._TrainingTable, "score"
-
-    def interrupted(*args, **more):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(owner, name, interrupted)
-    model = small(search)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y)
-    assert not any(name.startswith("best_") for name in vars(model))
 
 
 @pytest.mark.parametrize("search", SEARCHES)

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 from hyperball.rach_cases import QUIET, RARE, UNKNOWN, ball_of, hidden_cluster, unwarned
 from rareclass.errors import InputError
 from rareclass.hyperball import RACH, RACHCV
-from rareclass.hyperball.problem import InputSpace
 from rareclass.rows import from_arrays
 
 ESTIMATORS = [
@@ -129,24 +128,6 @@ def test_attributes_that_are_not_there():
         model.picture(1)
     with pytest.raises(ValueError, match="ball=-1"):
         model.picture(-1)
-
-
-@pytest.mark.parametrize("model", [RACH(**QUIET), RACHCV()], ids=["RACH", "RACHCV"])
-@pytest.mark.parametrize("when", [1, 3])
-def test_an_interrupt_comes_through(model, when, monkeypatch):
-    X, y, _ = hidden_cluster(n=80)
-    calls = []
-    original = InputSpace.points
-
-    def points(self, rows):
-        calls.append(len(calls))
-        if len(calls) == when:
-            raise KeyboardInterrupt
-        return original(self, rows)
-
-    monkeypatch.setattr(InputSpace, "points", points)
-    with unwarned(), pytest.raises(KeyboardInterrupt):
-        clone(model).fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -257,11 +257,7 @@ class CalibratedRanker(EstimatorWrapper):
     def _held_out(
         self, rows: WrappedRows, train: np.ndarray, test: np.ndarray
     ) -> tuple[_FoldScorer, FloatArray]:
-        """Learn a model of the rows `train`, and score the rows `test`.
-
-        A ranker's scores have no zero of their own, and those of two folds may lie farther apart
-        than they spread: they are measured from the mean of the majority, in its deviations.
-        """
+        """Learn from the rows `train`, score the rows `test`; rankers on the majority's scale."""
         model = self._fitted(rows, train, {"sample_weight": rows.weight})
         scorer = _FoldScorer(model, ScoreMap())
         if not len(test):

@@ -238,10 +238,7 @@ def precision_band(held: HeldOutCuts, error: float, prevalence: float) -> FloatA
 
 
 def _from_below(hits: FloatArray, trials: float, error: float) -> FloatArray:
-    """Lower bounds of the share of hits, simultaneous over all cuts.
-
-    Bounded are numbers of rows that are no hits: 0, 1, 2, ..., then each 1.3 times the one before.
-    """
+    """Lower bounds of the share of hits, simultaneous over all cuts; of steps of the misses."""
     steps = [0.0]
     while steps[-1] < trials:
         steps.append(max(steps[-1] + 1.0, math.floor(1.3 * steps[-1])))

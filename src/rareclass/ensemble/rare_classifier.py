@@ -124,7 +124,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
     without_time_ : list of str
         Members that `time_budget` left out or stopped.
     interrupted_ : bool
-        Whether Ctrl-C ended `fit` before all members were learned.
+        Whether `rareclass fit` kept what was there at Ctrl-C; `fit` itself passes it on.
     feature_importances_ : ndarray of shape (n_features,)
         Loss of the objective when a column is shuffled among held-out rows; 0 for columns that are
         not learned from, NaN beyond the 100 columns that alone tell most; with a warning where
@@ -164,8 +164,8 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
     (``joblib.parallel_config("dask")``).
 
     The functions that score new rows are the means of those of the folds: no member is learned
-    again. Ctrl-C while members are learned ends with what is there. Memory: the table in float64 a
-    few times, and 1 GiB of kernel.
+    again. `fit` passes Ctrl-C on; `rareclass fit` keeps the members that are there. Memory: the
+    table in float64 a few times, and 1 GiB of kernel.
 
     Rows that are equal, label included, are one row of as much weight, which one fold holds out;
     not where rows recur: as many rare ones equal a majority row as equal rare rows only. Folds that
@@ -188,6 +188,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
     """
 
     _calibrates = True
+    _keeps_at_interrupt = False  # the command line does; a loop of somebody else is to end
 
     def __init__(
         self,
@@ -414,7 +415,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
                 with threadpool_limits(1, user_api="blas"):  # waiting, they spin in others' way
                     fitted.run(plan.members)
             except KeyboardInterrupt:
-                if not fitted.candidates:
+                if not (self._keeps_at_interrupt and fitted.candidates):
                     raise
                 self.interrupted_ = True
         self._tell_of_members(plan, fitted)
@@ -467,7 +468,9 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
                 losses = permutation_importances(
                     views, held_out, combination, objective, fitted.seed, fitted.n_jobs
                 )
-            except KeyboardInterrupt:  # a model is there: it is kept
+            except KeyboardInterrupt:
+                if not self._keeps_at_interrupt:
+                    raise
                 self.interrupted_ = True
         if np.isnan(losses).all():
             why = "training was interrupted" if y.any() else "no rare row was held out"

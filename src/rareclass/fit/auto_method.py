@@ -103,6 +103,7 @@ class AutoMethod(Method[RareClassifier]):
             random_state=terms.seed,
             pos_label=1,
         )
+        model._keeps_at_interrupt = True
         if rows.which is not None:  # codes from 1 on; a part of the rows may lack some
             rows = rows._replace(y=(rows.which + 1).astype(np.int16))
             model.set_params(pos_label=[k for k in np.unique(rows.y).tolist() if k])

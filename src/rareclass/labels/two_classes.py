@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, bad_cell, counted
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.spelling import (
     codes_among,
@@ -407,7 +408,7 @@ def refuse_missing(y: np.ndarray, instead: str = "", kept: np.ndarray | None = N
 
 
 def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.ndarray | None:
-    """The weight of every row, at or above 0; None without weights.
+    """The weight of every row, at or above 0; None without weights. Refuses text, by its row.
 
     `relative` divides them by the largest: only ratios count, and 1e160**2 does not fit.
     """
@@ -415,7 +416,11 @@ def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.n
         return None
     from sklearn.utils.validation import _check_sample_weight
 
-    like = np.empty((n_rows, 0))
+    given, like = np.asarray(sample_weight), np.empty((n_rows, 0))
+    for row, value in enumerate(given.ravel().tolist() if given.dtype.kind not in "biuf" else ()):
+        if not isinstance(value, (Real, Decimal, np.bool_, NoneType)):
+            message = f"sample_weight[{row}] = {value!r} is not a number."
+            raise bad_cell(message, "Give weights as numbers.", "sample_weight", row, value)
     weight = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
     return weight / weight.max() if relative else weight
 

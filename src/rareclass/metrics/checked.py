@@ -27,8 +27,7 @@ _BLOCK = 4_000_000
 # Random rows whose weights differ by less than this factor are one group of the unseen case.
 _GROUP = 4.0
 _SAYS_LITTLE = 0.5  # width of an interval of recall from which on its middle says nothing
-# Columns that the open rows that are not rare are gathered in.
-_BINS = 200
+_BINS = 200  # columns that hold the open rows that are not rare
 _RARE, _OTHERS, _UNSEEN = 1, 2, 3  # kinds of columns
 _ENDLESS = 1e9  # trials whose share of the class is as good as nil
 

@@ -81,8 +81,7 @@ def paired_difference(
         Rows of equal group move together (a customer, a day): groups, not rows, are what is
         independent.
     n_replicates : int, default 2000
-        Samples drawn for a callable, at least 2. More changes the answer less from one
-        `random_state` to another.
+        Samples drawn for a callable, at least 2.
     level : float, default 0.95
         Of the interval. Greater gives wider; the p-value does not depend on it.
     random_state : int, Generator, RandomState or None, default 0
