@@ -61,13 +61,13 @@ MOST_CODE = {
     # 2 from online: the columns of a table are called as in the table
     # 4 from tables: text becomes numbers where rows are decoded
     "rows": 1822,
-    "serving": 1451,
+    "serving": 1444,
     # 15 from cli: errors that all rooms word here; 3 from ensemble: the plan is told in Python; 4
     # from online: the check of a choice; the others from estimators: the guard of a thread;
     # 44 from cli and report: replaced files keep their permissions, tables are written in one place
     "single files": 1857,  # 1 from tables: a kind of finding; 12 from ranking: lists of numbers
     "stream": 1997,
-    "tables": 4121,  # 38 from stream: what was read before is known again by its ends
+    "tables": 4122,  # 38 from stream: what was read before is known again by its ends
 }
 MOST_LINES = {"src/rareclass": 75_107, "tests": 53_742, "benchmarks": 17_898}
 MOST_FILES = 300

@@ -80,9 +80,8 @@ def test_the_nearest_are_rare_rows_that_pull_up_most():
     for row, chosen in zip(told.pulls, nearest, strict=True):
         assert Y[told.landmark_rows[chosen[0]]] == 1
         assert sorted(row)[::-1][:3] == row[chosen].tolist()
-    assert [each.tolist() for each in replace(told, pulls=-np.abs(told.pulls)).nearest(2)] == [
-        [] for _ in NEW
-    ]
+    none = replace(told, pulls=-np.abs(told.pulls)).nearest(2)
+    assert [each.tolist() for each in none] == [[] for _ in NEW]
 
 
 def test_sparse_rows_searches_and_levels_are_explained_as_dense_machines():
@@ -109,9 +108,7 @@ def test_linear_contributions_and_base_add_up_to_the_score(linear, seed):
         score = model.score_samples(NEW)
         np.testing.assert_allclose(told.base + told.contributions.sum(axis=1), score, atol=1e-9)
         np.testing.assert_allclose(told.score, score, atol=1e-9)
-
-
-def test_mibc_is_compared_with_the_mean_of_the_majority(linear):
+    # MIBC is compared with the mean of the majority.
     expected = (NEW - X[Y == 0].mean(axis=0)) * linear["mibc"].coef_
     np.testing.assert_allclose(explain(linear["mibc"], NEW).contributions, expected, atol=1e-9)
 
@@ -179,5 +176,4 @@ def test_what_cannot_be_explained_is_refused(linear):
 
 def test_the_strongest_raise_the_score():
     told = Explanation(np.zeros(2), np.array([[1.0, 0.0, 1.0], [-1.0, -2.0, -3.0]]), list("abc"))
-    assert told.strongest(2) == [["a", "c"], []]
-    assert told.strongest(5) == [["a", "c"], []]
+    assert told.strongest(2) == told.strongest(5) == [["a", "c"], []]

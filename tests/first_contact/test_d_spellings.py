@@ -254,10 +254,18 @@ def test_eight_merchants_are_eight(tmp_path, cells):
     assert found.words().tolist() == [str(cell) for cell in cells.to_pylist()]
 
 
-def test_words_for_truth_are_refused_where_training_had_other_numbers(tmp_path):
-    column = column_of_file(repeated(["1", "2", "5"]), write_csv, tmp_path)
-    for cell in ("true", "yes"):
-        assert_read([cell], column, tmp_path, REFUSED)
+OTHERS = [True, 2.5, 3, 3.0, "3.0", "true", "yes", "none", 20240305, 20240305.0, "20240305.0", "x"]
+
+
+@pytest.mark.parametrize(
+    "training", [["1", "2", "5"], ["2024-01-15", "2024-12-31"], ["a", "3"], ["true", "false"]]
+)
+def test_a_cell_of_another_kind_has_one_meaning_or_is_refused_by_all(tmp_path, training):
+    column = column_of_file(repeated(training), write_csv, tmp_path)
+    for cell in OTHERS:
+        found = readings([cell], column, tmp_path)
+        assert_read([cell], column, tmp_path, found["CSV"])
+        assert training[0] != "1" or cell not in ("true", "yes") or found["CSV"] == REFUSED
 
 
 def test_a_percentage_is_no_other_unit():

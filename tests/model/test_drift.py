@@ -180,9 +180,8 @@ def test_of_columns_that_are_not_learned_from_those_of_one_value_are_watched():
     ]
     found = trained_columns(columns, [used], 100, None, None)
     assert [each.name for each in found] == ["x", "same", "empty"]
-    assert [each.name for each in trained_columns(columns, columns[:2], 100, None, None)] == [
-        "x", "same", "empty"
-    ]  # fmt: skip
+    found = trained_columns(columns, columns[:2], 100, None, None)
+    assert [each.name for each in found] == ["x", "same", "empty"]
     (alone,) = trained_columns(columns, [used], None, None, None)
     assert alone.name == "x"
 

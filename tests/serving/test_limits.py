@@ -163,6 +163,5 @@ def test_a_refused_body_is_gone_at_once(serve):
     assert not held
 
 
-def _refusals():
-    # A proxy of an object that is gone cannot be asked for its class.
+def _refusals():  # a proxy of an object that is gone cannot be asked for its class
     return [each for each in gc.get_objects() if issubclass(type(each), RefusedError)]

@@ -59,9 +59,9 @@ def test_it_is_looked_at_at_once_where_asked(serve, watched):
     assert look(True).outcome == "loaded"
     watched.path.write_bytes(b"no model")
     assert look(True).outcome == "refused"
-    told = client.get("/metrics").text
-    assert 'rareclass_model_loads_total{outcome="loaded"} 1.0' in told
-    assert 'rareclass_model_loads_total{outcome="refused"} 1.0' in told
+    for outcome in ("loaded", "refused"):
+        count = f'rareclass_model_loads_total{{outcome="{outcome}"}} 1.0'
+        assert count in client.get("/metrics").text
 
 
 def test_a_file_that_changes_while_it_is_read_waits_for_the_next_look(watched, monkeypatch):
@@ -84,9 +84,7 @@ def test_a_file_that_changes_while_it_is_read_waits_for_the_next_look(watched, m
     assert watched.now.served.facts["thresholds"] == [2.0]
 
 
-def test_a_model_of_other_columns_or_target_or_without_scores_does_not_take_over(
-    tmp_path, watched, monkeypatch
-):
+def test_a_model_that_does_not_fit_does_not_take_over(tmp_path, watched, monkeypatch):
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     shutil.copy(watched.path, tmp_path / "whole.rareclass")
     rows = purchases().drop("order", "items")

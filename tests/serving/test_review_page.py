@@ -33,7 +33,7 @@ def test_the_page_asks_its_own_host_alone(page):
     assert "http" not in answer.text.replace("http-equiv", "")
 
 
-def test_verdicts_go_into_the_journal(page):
+def test_verdicts_go_into_the_journal_before_the_next_list(page):
     journal, first, client = page
     told = client.get("/rows").json()
     assert told["labels"] == ["yes", "no"]
@@ -41,19 +41,14 @@ def test_verdicts_go_into_the_journal(page):
     assert {row["verdict"] for row in told["rows"]} == {None}
     assert ["country", first.rows["country"][0]] in told["rows"][0]["cells"]
     key = told["rows"][0]["row"]
-    assert client.post("/verdict", json={"row": key, "label": "yes", "note": "é"}).json() == {
-        "verdicts": 1
-    }
+    noted = {"row": key, "label": "yes", "note": "é"}
+    assert client.post("/verdict", json=noted).json() == {"verdicts": 1}
     assert ReviewJournal(journal.path).verdicts[key].note == "é"
     contrary = {"row": key, "label": "no"}
     answer = client.post("/verdict", json=contrary)
     assert (answer.status_code, answer.json()["kind"]) == (409, ErrorKind.LABELS)
     assert client.post("/verdict", json=contrary | {"corrects": True}).status_code == 200
     assert client.get("/rows").json()["rows"][0]["verdict"] == "no"
-
-
-def test_the_next_list(page):
-    journal, _, client = page
     told = client.post("/next", json={}).json()
     assert told["round"] == 2
     assert len(journal.rounds) == 2

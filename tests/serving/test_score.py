@@ -134,6 +134,10 @@ def test_what_is_no_table_in_json_is_told(client):
         assert answer.status_code == (422 if body in NO_TABLE else 400), body[:20]
         assert body in NO_TABLE or "not JSON" in faults(answer)[0]["message"]
         assert faults(answer)
+    for body in ("[{%s}]", '{"rows": [{}, {%s}]}', '{"columns": {%s}}', "{%s}"):
+        answer = client.post("/score", content=body % '"a": 1, "amount": 74.5, "amount": 1')
+        assert answer.status_code == 422
+        assert [fault["column"] for fault in faults(answer)] == ["amount"]  # which is there twice
 
 
 def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model):
@@ -169,11 +173,8 @@ def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model):
 def test_too_many_rows_are_refused(serve):
     client = serve(rows=3, explained_rows=1)
     assert client.post("/score", json=[ROW] * 3).status_code == 200
-    for body in (
-        {"json": [ROW] * 4},
-        {"json": {"columns": {name: [cell] * 4 for name, cell in ROW.items()}}},
-    ):
-        answer = client.post("/score", **body)
+    for body in ([ROW] * 4, {"columns": {name: [cell] * 4 for name, cell in ROW.items()}}):
+        answer = client.post("/score", json=body)
         assert answer.status_code == 413
         assert "3 are taken at a time" in faults(answer)[0]["message"]
     assert client.post("/score?reasons=1", json=[ROW]).status_code == 200

@@ -171,7 +171,7 @@ def test_a_number_that_is_none_names_its_row(bad):
     ("read", "cells", "says"),
     [
         (lambda cells: read_numbers(cells, 1), [dt.date(2020, 1, 1)], "numbers"),
-        (lambda cells: read_dates(cells, None, 1), [1.5], "dates"),
+        (lambda cells: read_dates(cells, None, 1), [True], "dates"),
         (read_strings, [["a"]], "List"),
     ],
 )

@@ -19,12 +19,7 @@ import polars as pl
 from rareclass.errors import InputError
 from rareclass.serving.live_model import Live, RowScores
 from rareclass.serving.middleware import Limits
-from rareclass.serving.request_rows import (
-    Fault,
-    RequestRows,
-    rows_of_json,
-    schema_error,
-)
+from rareclass.serving.request_rows import Fault, RequestRows, rows_of_json, schema_error
 
 # Bodies up to this size are small.
 _SMALL_BYTES = 16 << 10

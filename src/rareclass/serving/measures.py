@@ -7,11 +7,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import (
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
 
 from rareclass.serving.live_model import InputDrift, Live, RowScores

@@ -3,6 +3,7 @@
 A request that is refused gets a list of faults.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
@@ -155,10 +156,12 @@ def rows_of_json(body: bytes, columns: Sequence[Column], most_rows: int) -> Requ
 
     Every row must have every column of the model, null where the value is not known; other names
     are ignored. Raises `RefusedError`: 400 for a body that is no JSON, 413 for too many rows, 422
-    for rows without the columns.
+    for rows without the columns and for objects that have a name twice.
     """
     try:
         found = from_json(body, allow_inf_nan=False)
+        # Once more, for names that occur twice: of these the one above keeps the last.
+        json.loads(body, object_pairs_hook=_refuse_twice, parse_int=str, parse_float=str)
     except ValueError as error:
         raise refused(
             400, "not json", f"The body is not JSON: {error}.", "Send a JSON list of rows."
@@ -174,6 +177,14 @@ def rows_of_json(body: bytes, columns: Sequence[Column], most_rows: int) -> Requ
         raise schema_error(Fault(None, None, "The body holds no list of rows.", remedy))
     _check_number(len(rows), most_rows)
     return _by_row(rows, columns)
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        message = f"An object has the name {name!r} twice."
+        raise schema_error(Fault(None, name, message, "Give each name once."))
 
 
 def _by_row(rows: list[Any], columns: Sequence[Column]) -> RequestRows:

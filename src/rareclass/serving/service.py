@@ -36,13 +36,7 @@ from rareclass.serving.middleware import (
     log,
     start_log,
 )
-from rareclass.serving.request_rows import (
-    JSON,
-    Fault,
-    RefusedError,
-    refused,
-    schema_error,
-)
+from rareclass.serving.request_rows import JSON, Fault, RefusedError, refused, schema_error
 
 PATHS = {"/score": "POST", **dict.fromkeys(READ_PATHS, "GET")}
 # Seconds that a thread may keep the interpreter: the longest that a new request waits for scoring.

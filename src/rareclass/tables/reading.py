@@ -144,11 +144,12 @@ def read_dates(
     if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
         _check_years(cells, first_row)
         return _by_the_clock_of(_typed_dates(cells), cells, first_row, zone)
-    if cells.dtype.is_integer():  # 20241231 is a day, as in a file of text
-        cells = cells.cast(pl.String)
+    if cells.dtype.is_numeric():  # 20241231 is a day, as in a file of text
+        cells = words_of_numbers(cells)
     if not is_text_type(cells.dtype):
         raise _wrong_type(cells, "dates")
-    cells = without_zero_dates(without_empty_marks(cells.cast(pl.String)))
+    cells = cells.cast(pl.String).str.replace(r"^\s*([0-9]{8})\.0\s*$", "$1")
+    cells = without_zero_dates(without_empty_marks(cells))
     written = read_written(cells, date_format or _format_of(cells))
     wrong = written.local.is_null() & cells.is_not_null()
     if wrong.any():
