@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from rareclass.decide.held_out_cuts import HeldOutCuts
+from rareclass.decide.threshold import EQUAL
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.intervals import (
     chance_of_at_least,
@@ -29,8 +30,6 @@ HELD_OUT = "held-out rows, no guarantee"
 ORDER_STATISTIC = "exact order statistic"
 SEQUENCE = "fixed sequence of exact binomial tests"
 BAND = "simultaneous band of exact bounds"
-# Shares and chances that are equal on paper differ by rounding.
-_EQUAL = 1e-12
 _UP = 1.0 + 1e-9
 # Each rank that is tested is so many times the one before; the first has so many rows.
 _STEP, _FIRST_RANK = 1.05, 6.0
@@ -91,16 +90,16 @@ class AtLeastRecall(Constraint):
         """Return the cut of best precision among those that are certain of their recall."""
         share, trials = held.recalls(), held.rare_trials
         hits = share * trials
-        kept = share >= self.share - _EQUAL
+        kept = share >= self.share - EQUAL
         if confidence is not None:
             kept = chance_of_at_least(hits, trials, self.share) <= (1.0 - confidence) * _UP
         allowed = np.flatnonzero(kept)
         met = len(allowed) > 0
         if met:
             precision = held.precisions(prevalence)[allowed]
-            cut = int(allowed[np.flatnonzero(precision >= precision.max() - _EQUAL)[0]])
+            cut = int(allowed[np.flatnonzero(precision >= precision.max() - EQUAL)[0]])
         else:  # no held-out rare row missed is the closest there is
-            cut = int(np.argmax(held.rare >= held.n_rare * (1.0 - _EQUAL)))
+            cut = int(np.argmax(held.rare >= held.n_rare * (1.0 - EQUAL)))
         if confidence is None:
             return ChosenCut(cut, met, float(share[cut]), self.share, HELD_OUT)
         bound = float(lower_bound(hits[cut], trials, 1.0 - confidence))
@@ -121,7 +120,7 @@ class AtMostFalsePositiveRate(Constraint):
         """Return the lowest cut whose bound keeps the constraint."""
         share, trials = held.false_positive_rates(), held.majority_trials
         hits = share * trials
-        kept = share <= self.share + _EQUAL
+        kept = share <= self.share + EQUAL
         if confidence is not None:
             kept = chance_of_at_most(hits, trials, self.share) <= (1.0 - confidence) * _UP
         met = bool(kept[0])
@@ -161,9 +160,9 @@ class AtLeastPrecision(Constraint):
             bound, procedure = precision_band(held, 1.0 - confidence, prevalence), BAND
         else:
             bound, procedure = sequence_bounds(held, 1.0 - confidence), SEQUENCE
-        met = bool(bound.max() >= self.share - _EQUAL)
+        met = bool(bound.max() >= self.share - EQUAL)
         reached = self.share if met else float(bound.max())
-        cut = int(np.flatnonzero(bound >= reached - _EQUAL)[-1])
+        cut = int(np.flatnonzero(bound >= reached - EQUAL)[-1])
         # Of the sequence the share itself is guaranteed: its test says no more.
         known = reached if procedure == SEQUENCE else float(bound[cut])
         return ChosenCut(
@@ -287,7 +286,7 @@ class LeastCost(Constraint):
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the cut of least cost on the held-out rows."""
         cost = self.costs(held, prevalence)
-        equal = np.flatnonzero(cost <= cost.min() + _EQUAL * max(float(cost.max()), 1e-300))
+        equal = np.flatnonzero(cost <= cost.min() + EQUAL * max(float(cost.max()), 1e-300))
         cut = held.widest(equal)
         return ChosenCut(cut, True, float(cost[cut]), None, HELD_OUT)
 
@@ -350,5 +349,5 @@ class GreatestFBeta(Constraint):
         rare, majority = held.shares(prevalence)
         square = self.beta**2
         value = (1.0 + square) * rare / (rare + majority + square * rare[-1])
-        cut = held.widest(np.flatnonzero(value >= value.max() - _EQUAL))
+        cut = held.widest(np.flatnonzero(value >= value.max() - EQUAL))
         return ChosenCut(cut, True, float(value[cut]), None, HELD_OUT)

@@ -14,7 +14,7 @@ from rareclass.metrics.scored_classes import (
 )
 
 # Sums of fractional weights that are equal on paper differ by rounding.
-_EQUAL = 1e-12
+EQUAL = 1e-12
 
 
 def balanced_accuracy_threshold(
@@ -53,10 +53,10 @@ def threshold_between(split: ScoredClasses) -> float:
     """Threshold of best balanced accuracy of scores that are split by class already."""
     cells, majority = collapse(split), split.majority
     gain = cells.rare_from() / cells.n_rare - cells.majority_from() / cells.n_majority
-    if gain.max() <= _EQUAL:
+    if gain.max() <= EQUAL:
         return float(max(cells.scores[-1], majority.max()))
     # Lowering t over majority rows only loses, so the best gaps lie right under a rare score.
-    best = np.flatnonzero(gain >= gain.max() - _EQUAL)
+    best = np.flatnonzero(gain >= gain.max() - EQUAL)
     upper = cells.scores[best]
     # The greatest score below each, of either class.
     ordered = np.sort(majority)
@@ -151,7 +151,7 @@ def thresholds_of_codes(
     if balanced:
         mass = np.bincount(codes, cost, n_levels)
         cost = cost / mass[codes]
-    equal = _EQUAL * float(cost.sum())
+    equal = EQUAL * float(cost.sum())
     # Cut j puts the first ends[j] rows below: none, those up to a distinct score, ..., all.
     ends = np.concatenate([[0], np.flatnonzero(np.diff(scores)) + 1, [len(scores)]])
     upper, lower = scores[ends[1:-1]], scores[ends[1:-1] - 1]
