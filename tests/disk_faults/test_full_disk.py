@@ -13,7 +13,7 @@ from disk_faults.scenes import SCENES
 from disk_faults.stage import stage_of
 from faults import cause_of, refused
 from rareclass.errors import ErrorKind
-from rareclass.stream.log import GrowingFile
+from rareclass.stream.log import FileMark, GrowingFile
 
 _PAGE = 4096
 _DISK = 2**21
@@ -56,12 +56,12 @@ def test_files_that_may_not_grow(name):
 
 
 def test_a_row_without_room_leaves_no_half_of_it(tmp_path):
-    file = GrowingFile(tmp_path / "alerts.jsonl")
-    file.append("one\n")
+    file = GrowingFile(tmp_path / "alerts.jsonl", FileMark())
+    file.append("one\n", 1)
     with longest_file(6), refused(ErrorKind.UNWRITABLE, says=os.strerror(errno.EFBIG)):
-        file.append("two\n")
+        file.append("two\n", 1)
     assert file.path.read_text() == "one\n"
-    file.append("three\n")
+    file.append("three\n", 1)
     file.close()
     assert file.path.read_text() == "one\nthree\n"
 

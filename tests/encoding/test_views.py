@@ -101,10 +101,10 @@ def test_dates_of_later_years_and_words_never_seen_are_near_those_of_training(fi
     plain = [k for k, name in enumerate(view.feature_names_) if not re.search("log|sine", name)]
     assert (found >= low - 1e-9)[:, plain][~np.isnan(found[:, plain])].all()
     assert (found <= high + 1e-9)[:, plain][~np.isnan(found[:, plain])].all()
-    counts = view.outside(read_table(later, like=TABLE.remembered))
+    counts = view.statistics_.outside(read_table(later, like=TABLE.remembered))
     assert counts["few"] == counts["many"] == N
     assert counts.keys() <= {"few", "many", "begin", "end"}
-    assert view.outside(TABLE) == {}
+    assert view.statistics_.outside(TABLE) == {}
 
 
 def test_two_rows_are_as_far_apart_in_a_category_as_in_a_number():
@@ -227,7 +227,7 @@ def test_a_word_never_seen_is_the_commonest_one_where_training_knew_all_words():
         np.testing.assert_array_equal(missing, a)
         assert not (a == b).all()
         assert not (a == c).all()
-        assert view.outside(read_table(new, like=table.remembered)) == {"word": 1}
+        assert view.statistics_.outside(read_table(new, like=table.remembered)) == {"word": 1}
 
 
 def test_a_word_never_seen_is_one_of_no_row_where_training_had_such():

@@ -128,7 +128,7 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
         (each.name, f"{each.per_day:.0f}", f"{each.n_caught}", f"{each.money:,.0f}")
         for each in outcome.alerts
     ]
-    screen.print_table(console, ("", "Alerts a day", "Frauds caught", "Money caught"), rows)
+    screen.print_table(console, ("", "Alerts\na day", "Frauds\ncaught", "Money\ncaught"), rows)
     console.print()
     difference = outcome.difference
     is_clear = difference.low > 0 or difference.high < 0
