@@ -1,21 +1,21 @@
-"""The paired t-test of two methods on the same splits, corrected for the rows that splits share.
+"""Paired tests of two methods: on splits of one data set, and across data sets.
 
-Every benchmark that compares methods on splits calls it: on one set with the numbers of rows that a
-split trains and tests on; over several sets with the mean difference of each, which share no rows.
+`paired` tests splits of one data set. Random splits share rows, so their differences are not
+independent and the plain t-test finds too much. Nadeau and Bengio ("Inference for the
+generalization error", Machine Learning 52, 2003) replace the variance of the mean, ``s^2 / n``, by
+``s^2 (1 / n + n_test / n_train)``. Differences that do not vary, or a single one, say nothing of
+how the next one would vary: p is then undefined, and nothing is called significant.
 
-Random splits of one table share rows, so their differences are not independent and the plain test
-finds too much. Nadeau and Bengio ("Inference for the generalization error", Machine Learning 52,
-2003) replace the variance of the mean, ``s^2 / n``, by ``s^2 (1 / n + n_test / n_train)``.
-
-Differences that do not vary, or a single one, say nothing of how the next one would vary: p is then
-undefined, and nothing is called significant.
+`across_sets` tests mean differences of several data sets by Wilcoxon's signed ranks (Demšar,
+"Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006), and `holm` corrects
+the p-values of several peers (Holm, Scandinavian Journal of Statistics 6, 1979).
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 # Differences that vary by no more than this part of them are equal: they were rounded.
 _ROUNDING = 1e-9
@@ -88,3 +88,53 @@ def paired(
         return Paired(mean, None, n)
     error = np.sqrt(values.var(ddof=1) * (1.0 / n + n_test / n_train))
     return Paired(mean, float(2.0 * special.stdtr(n - 1, -abs(mean / error))), n)
+
+
+def paired_sets(differences: Sequence[float] | np.ndarray) -> Paired | None:
+    """Test mean differences, one of each data set, by `across_sets`; None without any."""
+    n = len(differences)
+    return Paired(float(np.mean(differences)), across_sets(differences), n) if n else None
+
+
+def across_sets(differences: Sequence[float] | np.ndarray) -> float | None:
+    """Return the exact two-sided p-value of Wilcoxon's signed-rank test, a difference a data set.
+
+    Differences of 0 are left out and equal ones share their mean rank; p is the share of the
+    ``2^n`` choices of signs whose sum of ranks is as far from its mean. None where all are 0.
+
+    Examples
+    --------
+    >>> across_sets([1.0, 2.0, 0.0, 3.0, 0.5, 0.7])
+    0.0625
+    """
+    values = np.asarray(differences, dtype=float)
+    values = values[np.abs(values) > _ROUNDING]
+    if len(values) == 0:
+        return None
+    sizes = np.round(np.abs(values) / _ROUNDING)
+    doubled = np.rint(2.0 * stats.rankdata(sizes)).astype(int)
+    share = np.ones(1)  # of the choices of signs, by the doubled sum of the positive ranks
+    for rank in doubled:
+        share = (np.pad(share, (0, rank)) + np.pad(share, (rank, 0))) / 2.0
+    distance = np.abs(2 * np.arange(len(share)) - doubled.sum())
+    observed = abs(2 * doubled[values > 0.0].sum() - doubled.sum())
+    return min(1.0, float(share[distance >= observed].sum()))
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return p-values adjusted for their number by Holm's step-down method, in the given order.
+
+    An undefined p-value stays undefined, and counts as a test.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, None, 0.03])
+    [0.04, 0.09, None, 0.09]
+    """
+    filled = [1.0 if p is None else p for p in p_values]
+    adjusted, largest = list(p_values), 0.0
+    for place, which in enumerate(sorted(range(len(filled)), key=filled.__getitem__)):
+        largest = max(largest, min(1.0, (len(filled) - place) * filled[which]))
+        if adjusted[which] is not None:
+            adjusted[which] = largest
+    return adjusted

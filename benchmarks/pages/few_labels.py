@@ -54,13 +54,12 @@ def study(result: Result) -> str:
             "with one rare label there is nothing to leave out, and it takes its first candidate. "
             "The paper prints its own figures as curves only. RACHCV is not the paper's algorithm: "
             "it adds a margin, a border by share and a radius that is learned.",
-            rach_figures.verdict(cells) + ".",
             table(*rach_tables.standing_table(cells)),
             "First or not behind: cells in which the method has the highest mean, or a paired "
             "t-test over the splits, corrected for the rows that they share, finds no significant "
             "difference from that one (p < 0.05). Splits share most of the rows that are guessed, "
             "so that this test calls few methods behind. Place: 1 is the first. The last column "
-            "has the mean over data sets in points, and p of a paired t-test over these.",
+            "has the mean over data sets in points, and p of Wilcoxon's signed-rank test.",
             table(*rach_tables.share_table(cells)),
             f"Means over the shares ({', '.join(map(str, SHARES))} percent) of each problem; the "
             "JSON file has every share and split.",

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import goals, peer_table, scale, serving
+from benchmarks import peer_table, scale, serving
 from benchmarks.ledger import Run, summaries
-from benchmarks.markdown import table
 from benchmarks.pages import charts
 from benchmarks.pages.page import Finding, Result, chosen, listed, page, quality
 from benchmarks.peers import TITLES
@@ -13,7 +12,6 @@ from benchmarks.run import DISTURBED
 
 WIDE, KDD_PART = "simulated-1000000x40-1000", "kdd-50000"
 HUNDRED_THOUSAND = "simulated-100000x5-1000-test40000"
-OF_GOALS = ("scale", "peers", "boosters")
 
 
 def disturbed(result: Result) -> str:
@@ -37,26 +35,6 @@ def of_runs(render: Callable[[list[Run]], str]) -> Callable[[Result], str]:
 def one(result: Result, **about: Any) -> Run:
     """The finished cell that has these values."""
     return chosen(summaries(result["runs"]), status="ok", **about)[0]
-
-
-def _goal_lines(results: Result) -> list[list[str]]:
-    return goals.lines({name: result["runs"] for name, result in results.items()})
-
-
-@page(
-    "goals",
-    "Goals of speed and size",
-    "speed",
-    "pages",
-    "Figures of the other pages on speed and size are compared with the goals that the project has "
-    "set itself.",
-    lambda results: table(["what", "goal", "measured", "reached"], _goal_lines(results)),
-    sources=OF_GOALS,
-)
-def _goals(results: Result) -> Finding:
-    lines = _goal_lines(results)
-    reached = sum(line[-1] == "yes" for line in lines)
-    return Finding("Goals of speed and size that are reached", f"{reached} of {len(lines)}")
 
 
 def _scale_chart(result: Result) -> Any:

@@ -59,7 +59,7 @@ def compared(found: Cells, study: str, measure: str) -> tuple[list[str], list[li
 
 
 def verdicts(found: Cells, study: str, measure: str) -> list[str]:
-    """The goals in words. Sets in brackets had other classes in the paper and are not compared."""
+    """What holds, in words. Sets with other classes than the paper's are not compared."""
     lines = []
     if measure == "auc":
         held = figures.reached(found, study)
@@ -68,8 +68,7 @@ def verdicts(found: Cells, study: str, measure: str) -> list[str]:
             below = [name for name, value in own.items() if not value]
             lines.append(
                 f"{learner} at or above the paper minus two standard errors: "
-                f"{_share(list(own.values()), figures.REACHED_GOAL)}"
-                + (f"; below: {', '.join(below)}" if below else "")
+                f"{_share(list(own.values()))}" + (f"; below: {', '.join(below)}" if below else "")
             )
     apart = figures.distance(found)
     if apart is not None:
@@ -77,18 +76,16 @@ def verdicts(found: Cells, study: str, measure: str) -> list[str]:
     for only, what in ((True, "sets with the paper's classes"), (False, "all sets shown")):
         above = figures.ordered(found, only)
         if above:
-            share = _share(above, figures.ORDER_GOAL)
-            lines.append(f"CBR above another learner where the paper has it so, {what}: {share}")
+            words = f"CBR above another learner where the paper has it so, {what}"
+            lines.append(f"{words}: {_share(above)}")
     for us, others in figures.order_matrix(found).items():
         each = ", ".join(f"{them} {sum(v)} of {len(v)}" for them, v in others.items())
         lines.append(f"  {us} above {each} sets")
     return lines
 
 
-def _share(held: list[bool], goal: float) -> str:
-    share = sum(held) / len(held)
-    met = "yes" if share >= goal else "NO"
-    return f"{sum(held)} of {len(held)} ({share:.0%}; goal {goal:.0%}: {met})"
+def _share(held: list[bool]) -> str:
+    return f"{sum(held)} of {len(held)} ({sum(held) / len(held):.0%})"
 
 
 def _verdict(name: str, cells: dict[str, Cell], study: str) -> str:

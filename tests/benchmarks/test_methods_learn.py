@@ -91,15 +91,11 @@ def test_truths_of_pairs_are_those_of_very_many_rows(rounded, monkeypatch):
     truths = population.truths(20)
     y = np.arange(5_000 * 101) < 5_000
     a, b = population.draw(5_000, np.random.default_rng(0))
-    options = {
-        "roc_auc": {},
-        "average_precision": {},
-        "precision_at_k": {"k": 5_000},
-        "expected_cost": {"threshold": paired.CUT, "cost_fn": paired.COST_MISSED},
-    }
-    for name, own in options.items():
-        of = getattr(metrics, name)
-        assert of(y, a, **own) - of(y, b, **own) == pytest.approx(truths[name], abs=0.02)
+    costs = {"threshold": paired.CUT, "cost_fn": paired.COST_MISSED}
+    options = {"precision_at_k": {"k": 5_000}, "expected_cost": costs}
+    for name, truth in truths.items():
+        of, own = getattr(metrics, name), options.get(name, {})
+        assert of(y, a, **own) - of(y, b, **own) == pytest.approx(truth, abs=0.02)
 
 
 @pytest.mark.parametrize("repeated", [False, True])
