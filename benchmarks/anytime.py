@@ -22,6 +22,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks import markdown, other_work, record
 from benchmarks.ledger import Ledger, Run
+from benchmarks.paired_test import Paired, paired_peers
 from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.paper_tables.study import print_table
 from benchmarks.tabular import sets
@@ -132,14 +133,37 @@ def measure(set_name: str, method: str, folder: Path) -> Run:
     }
 
 
+def by_method(runs: Sequence[Run]) -> dict[str, dict[str, Run]]:
+    """Method: set: finished run."""
+    found: dict[str, dict[str, Run]] = {run["method"]: {} for run in runs}
+    for run in runs:
+        if run["status"] == "ok":
+            found[run["method"]][run["set"]] = run
+    return found
+
+
+def whole_sets(of: dict[str, dict[str, Run]]) -> list[str]:
+    """The sets that every method has a model of."""
+    return [name for name in SETS if all(name in own for own in of.values())]
+
+
+def leads(runs: Sequence[Run], ours: str) -> dict[str, Paired]:
+    """A fit of RareClassifier minus each peer in points of average precision, over whole sets."""
+    of = by_method(runs)
+    points = {
+        method: np.array([100.0 * own[name]["average_precision"] for name in whole_sets(of)])
+        for method, own in of.items()
+    }
+    peers = {name: own for name, own in points.items() if not name.startswith("RareClassifier")}
+    return paired_peers({name: points[ours] - own for name, own in peers.items()})
+
+
 def lines(runs: Sequence[Run]) -> list[list[str]]:
     """A line a method: means over the sets that every method has a model of."""
-    methods = list(dict.fromkeys(run["method"] for run in runs))
-    of = {(run["set"], run["method"]): run for run in runs if run["status"] == "ok"}
-    whole = [s for s in SETS if all((s, method) in of for method in methods)]
-    found = []
-    for method in methods if whole else ():
-        own = [of[name, method] for name in whole]
+    of = by_method(runs)
+    whole, found = whole_sets(of), []
+    for method in of if whole else ():
+        own = [of[method][name] for name in whole]
         means = [f"{100 * fmean(r[key] for r in own):.2f}" for key in ("average_precision", "auc")]
         seconds = [run["seconds"] for run in own]
         figures = [f"{median(seconds):.1f}", f"{max(seconds):.1f}"]
@@ -149,14 +173,13 @@ def lines(runs: Sequence[Run]) -> list[list[str]]:
 
 def anytime_page(result: dict[str, Any]) -> str:
     """The section of the results page."""
-    methods = list(dict.fromkeys(run["method"] for run in result["runs"]))
-    of = {(run["set"], run["method"]): run for run in result["runs"] if run["status"] == "ok"}
+    of = by_method(result["runs"])
     by_set = [
         [
             s,
             *(
-                f"{100 * of[s, m]['average_precision']:.1f}" if (s, m) in of else "-"
-                for m in methods
+                f"{100 * own[s]['average_precision']:.1f}" if s in own else "-"
+                for own in of.values()
             ),
         ]
         for s in SETS
@@ -167,7 +190,7 @@ def anytime_page(result: dict[str, Any]) -> str:
         "stands where a library ended without a model; such sets are left out of the means.\n\n"
         + markdown.table(HEADER, lines(result["runs"]))
         + "\n\nAverage precision, set by set:\n\n"
-        + markdown.table(["set", *methods], by_set)
+        + markdown.table(["set", *of], by_set)
     )
 
 

@@ -4,7 +4,7 @@ Figures 1 and 2 of Khalid, Ray and Chitsaz (2016): milliseconds of a fit on the 
 fold, at the C or eta that cross-validation chose for it (``results/cbr_benchmark.json`` and
 ``cbr_text.json``). The learners take turns in one process with one thread, and the median of the
 processor's time over all turns is shown: other programs may be at work beside. The paper says that
-CBR is faster than OAM; the goal here is 9 of every 11 sets with either buffer.
+CBR is faster than OAM.
 """
 
 import argparse

@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks import paper_figures, peer_table, record
 from benchmarks.ledger import Run
 from benchmarks.markdown import table
-from benchmarks.pages import speed
+from benchmarks.pages import few_labels, speed
 from benchmarks.pages.page import GROUPS, Results, quality
 from benchmarks.pages.registry import PAGES, there
 from benchmarks.tabular import figures, headline
@@ -83,6 +83,13 @@ def _behind(results: Results) -> str:
     named = ", ".join(f"{name} {points:.1f}" for name, points in list(behind.items())[:5])
     most = f" (largest gaps in points: {named})" if behind else ""
     return f"{len(behind)} of {len(_tables(results).sets)} tables{most}"
+
+
+def _table_seconds(results: Results) -> str:
+    """Median seconds of a fit of RareClassifier and two libraries."""
+    methods = _tables(results).methods
+    names = (headline.OURS, "catboost", "lightgbm")
+    return ", ".join(f"{headline.title(m)} {methods[m].seconds:.1f} s" for m in names)
 
 
 def _of_run(source: str, about: dict[str, Any], text: Callable[[Run], str]) -> Figure:
@@ -155,6 +162,8 @@ FIGURES: dict[str, Figure] = {
     **paper_figures.FIGURES,
     "table2.svm": _svms,
     "tabular.easy-ensemble": _easy_ensemble,
+    "tabular.seconds": _table_seconds,
+    "audit.border": lambda results: few_labels.border(results["audit"]),
     **{
         f"boosters.{name}.{method}": _booster(data, method)
         for name, data in (("wide", speed.WIDE), ("kdd", "kdd"))

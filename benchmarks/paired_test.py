@@ -11,7 +11,7 @@ how the next one would vary: p is then undefined, and nothing is called signific
 the p-values of several peers (Holm, Scandinavian Journal of Statistics 6, 1979).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +51,10 @@ class Paired(NamedTuple):
         if self.p is None:
             return "-"
         return "<0.001" if self.p < 0.001 else f"{self.p:.3f}"
+
+    def words(self, unit: str = "points", decimals: int = 1) -> str:
+        """The difference with its unit, and the p-value in brackets."""
+        return f"{self.difference:+.{decimals}f} {unit} ({self.p_words})"
 
     def verdict(self, level: float = 0.05) -> str:
         """ "above" or "below" where the difference is significant at `level`, else "level"."""
@@ -94,6 +98,13 @@ def paired_sets(differences: Sequence[float] | np.ndarray) -> Paired | None:
     """Test mean differences, one of each data set, by `across_sets`; None without any."""
     n = len(differences)
     return Paired(float(np.mean(differences)), across_sets(differences), n) if n else None
+
+
+def paired_peers(differences: Mapping[str, Sequence[float]]) -> dict[str, Paired]:
+    """Test each peer by `paired_sets`, its p-value adjusted by `holm` for the number of peers."""
+    tests = {peer: test for peer, own in differences.items() if (test := paired_sets(own))}
+    adjusted = holm([test.p for test in tests.values()])
+    return {peer: t._replace(p=p) for (peer, t), p in zip(tests.items(), adjusted, strict=True)}
 
 
 def across_sets(differences: Sequence[float] | np.ndarray) -> float | None:

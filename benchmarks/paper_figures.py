@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import mibc_real_speed
+from benchmarks import mibc_real_speed, mibc_speed
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.ordinal.figures import Line
 from benchmarks.pages import few_labels, mibc, rankrc, streams
@@ -22,6 +22,7 @@ from benchmarks.paper_tables import (
     mibc_roc,
     rach_figures,
     real_cells,
+    table2,
 )
 from benchmarks.paper_tables.rach_methods import PERF
 
@@ -44,9 +45,12 @@ def _apart(method: str, results: Results) -> str:
     return f"{max(abs(ours['mean'] - other['mean']) for ours, other in pairs):.1f} points"
 
 
-def _above(method: str, results: Results) -> str:
+def _lead_of_table2(method: str, results: Results) -> str:
+    """RankRC minus a method over the cells, and the cells in which it is above."""
     pairs = _cells2(results, method)
-    return f"{sum(other['mean'] > ours['mean'] for ours, other in pairs)} of {len(pairs)} cells"
+    above = sum(ours["mean"] > other["mean"] for ours, other in pairs)
+    test = table2.leads(results["table2"]["cells"])[method]
+    return f"in {above} of {len(pairs)} cells, {test.words(decimals=2)}"
 
 
 def _above_printed(method: str, results: Results) -> str:
@@ -60,13 +64,17 @@ def _below_paper(results: Results) -> str:
     return f"{len(real_cells.significantly_below_paper(cells))} of {len(cells)} sets"
 
 
-def _behind(method: str, results: Results) -> str:
-    """A method minus RankRC on the same splits of the real sets."""
+def _lead_of_table4(method: str, results: Results) -> str:
+    """RankRC minus a method over the real sets, and the sets on which it is above."""
     cells = real_cells.cells_of(results["table4"]["runs"])
-    both = {name: row for name, row in cells.items() if method in row}
-    own, ours = real_cells.shared_means(both, method)
-    behind = real_cells.counts(cells, method)["above"]
-    return f"{own - ours:+.1f} points, significantly behind on {behind} of {len(both)} sets"
+    tests = [row[method].ahead for row in cells.values() if method in row]
+    known = [test for test in tests if test is not None]
+    above = sum(test.difference > 0.0 for test in known)
+    significant = real_cells.counts(cells, method)["above"]
+    return (
+        f"{real_cells.over_sets(cells)[method].words()}, above on {above} of {len(known)} sets, "
+        f"significantly on {significant}"
+    )
 
 
 def _near_printed(method: str, results: Results) -> str:
@@ -111,7 +119,35 @@ def _days_against(method: str, percent: float, results: Results) -> str:
     """A method minus OrdinalRankRC on a part of the generated days."""
     test = _days(results, method, percent).against
     assert test is not None
-    return f"{test.difference:+.2f} points of MAUC ({test.p_words})"
+    return test.words("points of MAUC", 2)
+
+
+def _small_sets(method: str, results: Results) -> str:
+    """Sets of splits on which a method is significantly behind OrdinalRankRC, and all of them."""
+    sets = {name: each for name, each in results["ordinal"]["sets"].items() if name != "days"}
+    lines = [line for each in sets.values() for line in ordinal_page.lines_of(each, None)]
+    tests = [line.against for line in lines if line.method == method and line.against is not None]
+    counts = {words: sum(t.verdict() == words for t in tests) for words in ("below", "level")}
+    return f"significantly behind on {counts['below']}, level on {counts['level']} of {len(tests)}"
+
+
+def _random_ahead(results: Results) -> str:
+    """Parts of KDD Cup 99 on which random landmarks have the higher mean AUC, and the seeds."""
+    runs = [run for run in results["fig6"]["runs"] if run["method"] == "RankRC"]
+    shares = sorted({run["percent"] for run in runs})
+    auc = partial(rankrc.of_part, results["fig6"], key="auc")
+    ahead = [s for s in shares if auc("RANK-RND", s) > auc("RankRC", s)]
+    shown = ", ".join(f"{share:g}" for share in ahead)
+    return f"{shown} % of the rows (mean of {len(runs) // len(shares)} seeds, not tested)"
+
+
+def _fig6_stopped(results: Results) -> str:
+    """The least part of KDD Cup 99 on which SVM-W was stopped, and after how long."""
+    runs = [run for run in results["fig6"]["runs"] if run["status"] == "stopped"]
+    least = min(run["percent"] for run in runs)
+    seeds = len({run["repeat"] for run in runs if run["percent"] == least})
+    limit = results["fig6"]["parameters"]["limit"]
+    return f"{limit:.0f} s on {least:g} % of the rows ({seeds} seed{'s'[: seeds > 1]})"
 
 
 def _days_means(percent: float, results: Results) -> str:
@@ -138,9 +174,12 @@ def _cbr_distance(measure: str, results: Results) -> str:
 
 
 def _cbr_order(measure: str, results: Results) -> str:
-    """Pairs in which CBR is above the other learner, of those in which the paper has it above."""
-    above = cbr_figures.ordered(_of_cbr(results, "benchmark", measure), True)
-    return f"{sum(above)} of {len(above)} cells"
+    return streams.in_order(results["cbr_benchmark"]["fits"], "benchmark", measure) + " cells"
+
+
+def _cbr_range(results: Results) -> str:
+    fits = results["cbr_benchmark"]["fits"]
+    return streams.in_order(fits, "benchmark", scaling="range") + " cells"
 
 
 def _cbr_reached(results: Results) -> str:
@@ -176,17 +215,19 @@ def _rach_standings(results: Results, with_perf: bool) -> dict[str, rach_figures
 
 def _rach_form(results: Results) -> str:
     own = _rach_standings(results, False)["RACH (paper's form)"]
+    splits = {len(f1) for cell in _rach_cells(results, False).values() for f1 in cell.values()}
     assert own.behind is not None
     return (
-        f"first in {own.first} of {own.cells} cells; over data sets {own.behind.difference:.1f} "
-        f"points below RACHCV ({own.behind.p_words})"
+        f"the highest mean F1 of {min(splits)} splits in {own.first} of {own.cells} cells; RACHCV "
+        f"minus it over data sets {own.behind.words()}"
     )
 
 
 def _rach_means(results: Results) -> str:
     found = _rach_standings(results, False)
-    names = ("RACHCV", "Self-training", "TSVM", "KNN", "Manifold ranking", "RACH (paper's form)")
-    return "mean F1: " + ", ".join(f"{name} {found[name].mean:.1f} %" for name in names)
+    names = ("Self-training", "TSVM", "KNN", "Manifold ranking", "RACH (paper's form)")
+    peers = [f"{n} {found[n].mean:.1f} %, RACHCV minus it {_lead(found[n])}" for n in names]
+    return f"mean F1: RACHCV {found['RACHCV'].mean:.1f} %; {'; '.join(peers)}"
 
 
 def _rach_perf(results: Results) -> str:
@@ -194,7 +235,13 @@ def _rach_perf(results: Results) -> str:
     names = ("RACHCV", PERF, "RACH (paper's form)")
     means = ", ".join(f"{name} {found[name].mean:.1f} %" for name in names)
     first = ", ".join(f"{name} on {found[name].first}" for name in (PERF, "RACHCV"))
-    return f"mean F1 on {found[PERF].cells} cells: {means}; first: {first}"
+    lead = f"RACHCV minus {PERF} {_lead(found[PERF])}"
+    return f"mean F1 on {found[PERF].cells} cells: {means}; {lead}; highest: {first}"
+
+
+def _lead(standing: rach_figures.Standing) -> str:
+    assert standing.behind is not None
+    return standing.behind.words()
 
 
 def _rach_kind(start: str, results: Results) -> str:
@@ -229,6 +276,12 @@ def _mibc_speed(study: str, results: Results) -> str:
     )
 
 
+def _mibc_large(results: Results) -> str:
+    text = results["mibc_speed"]["parts"]["text"]
+    ratio = mibc_speed.speed_up(text, mibc_speed.FIT, mibc_speed.HINGE)
+    return f"{ratio:.0f} times as fast at C = 1 on one set of {text['rows']:,} generated texts"
+
+
 def _mibc_full_recall(problems: Iterable[str], results: Results) -> str:
     """False-positive rates at which all positives are found."""
     rates = {(row[0], row[1]): row[-1] for row in mibc_roc.lines(results["mibc_roc"]["cells"])}
@@ -244,16 +297,20 @@ TEXT_ROC = ("newsgroups20 rec.sport.hockey", "sector 5", "tdt2 1")
 FIGURES: dict[str, Figure] = {
     "table2.reached": _reached,
     **{f"table2.apart.{m}": partial(_apart, m) for m in ("RankSVM", "SVM-W", "RANK-RND")},
-    "table2.above.SVM-W": partial(_above, "SVM-W"),
+    **{f"table2.lead.{m}": partial(_lead_of_table2, m) for m in ("SVM-W", "SVM-RUS", "SVM-SMT")},
     "table2.above-printed.KNN": partial(_above_printed, "KNN"),
     "table4.below-paper": _below_paper,
     **{
-        f"table4.behind.{m}": partial(_behind, m)
-        for m in ("KNN", "SVM", "SVM-W", "SVM-RUS", "SVM-SMT")
+        f"table4.lead.{m}": partial(_lead_of_table4, m)
+        for m in ("KNN", "SVM", "SVM-W", "SVM-RUS", "SVM-SMT", "RankSVM")
     },
     **{f"table4.near-printed.{m}": partial(_near_printed, m) for m in ("KNN", "1-NN")},
     **{f"table5.fewer.{m}": partial(_fewer, m) for m in ("SVM", "SVM-RUS")},
     "fig6.all-rows": _all_rows,
+    "fig6.random": _random_ahead,
+    "fig6.stopped": _fig6_stopped,
+    **{f"ordinal.{m}": partial(_small_sets, m) for m in ("KNN", "SVR", "RANK-RND")},
+    "ordinal.RankSVM": partial(_small_sets, "ordinal RankSVM"),
     "fig3.ordered": partial(_ordered, "proven"),
     "fig3.ordered-printed": partial(_ordered, "as_printed"),
     "days.5.RankSVM": partial(_days_against, "ordinal RankSVM", 5.0),
@@ -268,6 +325,7 @@ FIGURES: dict[str, Figure] = {
         for measure in ("auc", "accuracy")
     },
     **{f"cbr.{measure}.order": partial(_cbr_order, measure) for measure in ("auc", "accuracy")},
+    "cbr.range.order": _cbr_range,
     "cbr.reached": _cbr_reached,
     "cbr.text": _cbr_text,
     "cbr.steps": _cbr_steps,
@@ -286,6 +344,7 @@ FIGURES: dict[str, Figure] = {
     "mibc.text.ridge.under": partial(_mibc, "text", "MIBC", UNDER),
     "mibc.speed.dense": partial(_mibc_speed, "dense"),
     "mibc.speed.text": partial(_mibc_speed, "text"),
+    "mibc.speed.large": _mibc_large,
     "mibc.full-recall.dense": partial(_mibc_full_recall, DENSE_ROC),
     "mibc.full-recall.text": partial(_mibc_full_recall, TEXT_ROC),
 }

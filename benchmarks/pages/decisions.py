@@ -118,14 +118,17 @@ def _paired(result: Result) -> Finding:
 def _coverage(result: Result) -> Finding:
     rows = [row for row in result["rows"] if row["rare_rows"] <= 20]
     shares = {
-        method: 100.0
-        * np.mean([row[m][method]["coverage"] for row in rows for m in interval_coverage.MEASURES])
+        method: [
+            100.0 * row[m][method]["coverage"] for row in rows for m in interval_coverage.MEASURES
+        ]
         for method in interval_coverage.METHODS
     }
+    shown = {name: f"{np.mean(own):.1f} % ({min(own):.1f} %)" for name, own in shares.items()}
     return Finding(
-        "True values that the 95 % interval contains, with 5 to 20 rare rows",
-        f"rareclass {shares['rareclass']:.1f} %",
-        f"usual formulas {shares['formula']:.1f} %, bootstrap {shares['bootstrap']:.1f} %",
+        "True values that the 95 % interval contains, with 5 to 20 rare rows: mean and, in "
+        f"brackets, lowest of {len(shares['rareclass'])} cells",
+        f"rareclass {shown['rareclass']}",
+        f"usual formulas {shown['formula']}, bootstrap {shown['bootstrap']}",
     )
 
 
@@ -172,6 +175,6 @@ def _mutants(result: Result) -> Finding:
     harmful = new[0] - new[3]
     return Finding(
         "Faults put into the package one at a time that its tests notice, harmless ones left out",
-        f"{now} of {now + gaps}",
-        f"of {harmful} with new seeds {new[1]} ({new[1] / harmful:.0%}) before tests were added",
+        f"{new[1]} of {harmful} drawn with new seeds ({new[1] / harmful:.0%})",
+        f"{now} of {now + gaps} after tests were added for those that were missed",
     )

@@ -202,5 +202,4 @@ def _row_rates(result: Result) -> Finding:
     return Finding(
         "Rows a second that a fitted `RareClassifier` scores from Python, 20 columns, two threads",
         f"{rate[20, 2]:,.0f}; in one thread {rate[20, 1]:,.0f}",
-        "goal 200,000",
     )

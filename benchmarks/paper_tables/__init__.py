@@ -19,7 +19,7 @@ Khalid, Ray and Chitsaz (2016), online ranking, one study for Tables 3 and 4 and
 
 - ``cbr_sets``: the sets of Tables 1 and 2; ``cbr_methods``: the learners
 - ``cbr_protocol``: scaling, folds, choice of C or eta; ``fits``: the fits that are done
-- ``cbr_figures``: means, goals and order; ``cbr_tables``: the four commands
+- ``cbr_figures``: means and order; ``cbr_tables``: the four commands
 
 Grave and El Ghaoui (2014), MIBC, one study for Table 2 and one for 4:
 

@@ -65,12 +65,13 @@ def cells(fits: Iterable[Fit], study: str, measure: str) -> Cells:
 
 
 def best(fits: list[Fit], scaling: str) -> list[Fit]:
-    """Of each set the fits with the finest grid, under one scaling."""
+    """Of each set the fits with the finest grid that the peers have, under one scaling."""
     fits = [fit for fit in fits if fit["scaling"] == scaling]
     finest: dict[str, int] = {}
     for fit in fits:
-        finest[fit["set"]] = min(fit["step"], finest.get(fit["set"], fit["step"]))
-    return [fit for fit in fits if fit["step"] == finest[fit["set"]]]
+        if not fit["method"].startswith("CBR"):
+            finest[fit["set"]] = min(fit["step"], finest.get(fit["set"], fit["step"]))
+    return [fit for fit in fits if fit["step"] == finest.get(fit["set"])]
 
 
 def least(cell: Cell, study: str) -> float | None:

@@ -1,13 +1,14 @@
 """From fits to figures: means and the paired tests of `paired_test`, two-sided, p < 0.01.
 
-On one problem the test is over its splits, over all problems the mean of each is one pair.
+On one problem the test is over its splits, over all problems the mean of each is one pair; there
+the three peers share Holm's correction.
 """
 
 from collections.abc import Iterable
 
 import numpy as np
 
-from benchmarks.paired_test import Paired, paired, paired_sets
+from benchmarks.paired_test import Paired, paired, paired_peers
 from benchmarks.paper_tables.fits import Fit
 from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
 from benchmarks.paper_tables.protocol import mean_and_error
@@ -74,10 +75,16 @@ def against(methods: ByMethod, name: str, other: str) -> Paired | None:
     return paired(differences(methods[name], methods[other]), *SPLIT)
 
 
-def overall(found: dict[str, ByMethod], name: str, other: str) -> Paired | None:
-    """The same over all problems, each by its mean difference."""
-    both = [methods for methods in found.values() if name in methods and other in methods]
-    return paired_sets([float(np.mean(differences(each[name], each[other]))) for each in both])
+def overall(found: dict[str, ByMethod], name: str) -> dict[str, Paired]:
+    """A form of MIBC minus each peer over all problems that have both, each by its mean."""
+    return paired_peers({
+        other: [
+            float(np.mean(differences(methods[name], methods[other])))
+            for methods in found.values()
+            if name in methods and other in methods
+        ]
+        for other in (COST, SQUARED, UNDER)
+    })  # fmt: skip
 
 
 def is_best(methods: ByMethod, name: str) -> bool:
@@ -92,13 +99,10 @@ def verdicts(found: dict[str, ByMethod]) -> list[str]:
     for name in ours(found):
         for other in (COST, SQUARED):
             lines += _significant(found, name, other)
-        for other in (COST, SQUARED, UNDER):
-            test = overall(found, name, other)
-            if test is not None and test.n > 1:
-                lines.append(
-                    f"{name} minus {other}, mean of {test.n} problems: "
-                    f"{test.difference:+.2f} ({test.p_words})"
-                )
+        lines += [
+            f"{name} minus {other}, mean of {test.n} problems: {test.words(decimals=2)}"
+            for other, test in overall(found, name).items()
+        ]
     return lines
 
 

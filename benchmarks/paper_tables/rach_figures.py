@@ -4,7 +4,8 @@ A cell is a problem with a share of labels. A method is at the top of a cell whe
 highest, or `paired_test` over the splits finds no significant difference from that (two-sided,
 p < 0.05). The labels are 5 to 25 percent of the rows and all others are guessed, so that splits
 share most of what they are measured on: the correction multiplies the variance of 10 splits by 31
-to 191, and few methods are called behind. Over data sets the mean difference of each is one pair.
+to 191, and few methods are called behind. Over data sets the mean difference of each is one pair,
+and the methods share Holm's correction.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.paired_test import Paired, paired, paired_sets
+from benchmarks.paired_test import Paired, paired, paired_peers
 from benchmarks.paper_tables.fits import Fit
 from benchmarks.paper_tables.rach_methods import RACH
 
@@ -98,14 +99,18 @@ def top(cell: Cell, share: int) -> list[str]:
     return [name for name, test in tests.items() if test is None or test.verdict(P) != "below"]
 
 
-def over_sets(cells: dict[Key, Cell], name: str) -> Paired | None:
-    """RACHCV minus a method in percent, the mean of each data set being one pair."""
-    gains: dict[str, list[float]] = {}
+def over_sets(cells: dict[Key, Cell]) -> dict[str, Paired]:
+    """RACHCV minus each method in percent, the mean of each data set being one pair."""
+    gains: dict[str, dict[str, list[float]]] = {}
     for key, cell in cells.items():
-        if name in cell and RACH in cell:
-            of_set = gains.setdefault(key.problem.split()[0], [])
+        for name in cell if RACH in cell else ():
+            of_set = gains.setdefault(name, {}).setdefault(key.problem.split()[0], [])
             of_set.append(mean(cell, RACH) - mean(cell, name))
-    return paired_sets([float(np.mean(each)) for each in gains.values()])
+    gains.pop(RACH, None)
+    return paired_peers({
+        name: [float(np.mean(each)) for each in of_sets.values()]
+        for name, of_sets in gains.items()
+    })  # fmt: skip
 
 
 def standings(cells: dict[Key, Cell]) -> dict[str, Standing]:
@@ -113,6 +118,7 @@ def standings(cells: dict[Key, Cell]) -> dict[str, Standing]:
     found = {}
     tops = [top(cell, key.share) for key, cell in cells.items()]
     means = [{name: mean(cell, name) for name in cell} for cell in cells.values()]
+    behind = over_sets(cells)
     for name in methods_of(cells):
         own = [each for each in means if name in each]
         found[name] = Standing(
@@ -121,7 +127,7 @@ def standings(cells: dict[Key, Cell]) -> dict[str, Standing]:
             len(own),
             float(np.mean([each[name] for each in own])),
             float(np.mean([_place(each, name) for each in own])),
-            over_sets(cells, name),
+            behind.get(name),
         )
     return found
 

@@ -76,8 +76,7 @@ def standing_table(cells: dict[Key, Cell]) -> tuple[list[str], list[list[str]]]:
     lines = []
     for name, one in figures.standings(cells).items():
         own = [name, str(one.first), f"{one.top} of {one.cells}"]
-        is_compared = name != RACH and one.behind is not None
-        gain = f"{one.behind.difference:+.1f} ({one.behind.p_words})" if is_compared else "-"
+        gain = one.behind.words() if one.behind else "-"
         lines.append([*own, f"{one.mean:.1f}", f"{one.rank:.2f}", gain])
     return header, lines
 

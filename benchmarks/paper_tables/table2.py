@@ -2,7 +2,7 @@
 
 1,000 training rows, 1,000 validation rows on which lam or k is chosen, 10,000 test rows; 10
 trials. The centres are one fixed draw, the same in all trials (`mixture_centres`).
-Goal: RankRC's mean test AUC at or above the paper's minus 0.5 in all 12 cells.
+A cell is reached where RankRC's mean test AUC is at least the paper's minus 0.5.
 """
 
 import time
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import record
+from benchmarks.paired_test import Paired, paired_peers
 from benchmarks.paper_tables import paper
 from benchmarks.paper_tables.methods import choose_on_validation
 from benchmarks.paper_tables.protocol import Standardiser, auc, mean_and_error
@@ -74,6 +75,15 @@ def run_trial(trial: Trial) -> dict[str, dict[str, float]]:
             "seconds": seconds,
         }
     return outcome
+
+
+def leads(cells: Sequence[dict[str, Any]]) -> dict[str, Paired]:
+    """RankRC minus each method in points of AUC, the means of each cell being one pair."""
+    return paired_peers({
+        method: [c["methods"]["RankRC"]["mean"] - c["methods"][method]["mean"] for c in cells]
+        for method in METHODS
+        if method != "RankRC"
+    })  # fmt: skip
 
 
 def main(argv: Sequence[str], table: str) -> Path:
