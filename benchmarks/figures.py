@@ -81,7 +81,7 @@ def _behind(results: Results) -> str:
     """Tables on which the best peer has much more average precision."""
     behind = headline.behind(results["tabular"]["runs"], SET_PARTS["apart"])
     named = ", ".join(f"{name} {points:.1f}" for name, points in list(behind.items())[:5])
-    most = f" (largest gaps in points: {named})" if behind else ""
+    most = f" (largest gaps in points, not tested one by one: {named})" if behind else ""
     return f"{len(behind)} of {len(_tables(results).sets)} tables{most}"
 
 

@@ -75,7 +75,7 @@ def _constraints(result: Result) -> Finding:
     return Finding(
         f"Draws in which fresh rows break the promised constraint, {len(cells)} cells",
         f"ThresholdRule (confidence {result['confidence']:g}) {shown('rareclass')}",
-        f"the best threshold on the held-out rows {shown('plain')}; scikit-learn's "
+        f"the threshold that just keeps it on the held-out rows {shown('plain')}; scikit-learn's "
         f"TunedThresholdClassifierCV {shown('scikit-learn')}",
     )
 

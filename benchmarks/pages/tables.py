@@ -37,7 +37,7 @@ def _standings(found: headline.Headline, which: str = "") -> Finding:
     """Return means and ranks of RareClassifier and of the best peer."""
     return Finding(
         f"Mean and, in brackets, mean rank of {len(found.methods)} methods on "
-        f"{len(found.sets)} tables{which}",
+        f"{len(found.sets)} tables{which}, not tested",
         standing(found, OURS),
         f"the best peer, {standing(found, found.best_peer)}",
     )

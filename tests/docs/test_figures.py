@@ -55,6 +55,30 @@ def test_only_allowed_figures_are_typed_in(name):
     assert typed_in(TEXTS[name]) == ALLOWED.get(name, set())
 
 
+# Pages that compare, words that set one thing above another, and what stands beside them.
+COMPARING = ("README.md", "docs/how-good.md", "docs/reproduction.md")
+COMPARATIVE = re.compile(r"\b(?:first|ahead|best|better|beats?|faster)\b", re.IGNORECASE)
+TESTED = re.compile(r"\bp [=<] \d|\bsignificant|\blevel\b|\bnot tested\b|±")
+# The same words in another sense.
+NO_COMPARISON = r"a first model|rows first|the first and|features first|1 is best|best quality"
+
+
+def untested(text):
+    pairs = zip(text.splitlines(), re.sub(NO_COMPARISON, "", text).splitlines(), strict=True)
+    return [line for line, bare in pairs if COMPARATIVE.search(bare) and not TESTED.search(line)]
+
+
+@pytest.mark.parametrize("name", COMPARING)
+def test_a_comparison_has_its_test_in_the_same_line(name):
+    assert untested(TEXTS[name]) == [], "p-value, significant, level, or not tested"
+
+
+def test_comparisons_without_a_test_are_found():
+    bare = "A is ahead of B.\n| A beats B | 3 of 4 |\nBest of 7 peers, p. 3, at this levels"
+    tested = "A is ahead (p = 0.01).\n| A is level with the best |\nFit a first model."
+    assert untested(f"{bare}\n{tested}") == bare.splitlines()
+
+
 def test_typed_in_figures_are_found():
     text = (
         "AUC .931 in 1.4 s, `0.5` is code, <!--figure x-->0.7<!--/figure-->, for 191 s, 856 MiB; "
@@ -64,24 +88,17 @@ def test_typed_in_figures_are_found():
 
 
 @pytest.mark.parametrize("name", MARKED_PAGES)
-def test_a_page_has_the_figures_that_the_results_have(name):
-    assert TEXTS[name] == filled(TEXTS[name], RESULTS), "run `python -m benchmarks.figures`"
-
-
-@pytest.mark.parametrize("name", MARKED_PAGES)
-def test_a_mark_stands_within_a_line_or_alone_on_one(name):
+def test_a_page_has_the_figures_of_the_results_in_marks_that_are_formatted(name):
     """A line that begins with a comment is HTML to Markdown, and its text is not formatted."""
+    assert TEXTS[name] == filled(TEXTS[name], RESULTS), "run `python -m benchmarks.figures`"
     for line in TEXTS[name].splitlines():
         if line.lstrip("->* ").startswith("<!--figure") or line.lstrip().startswith("<!--/"):
             assert re.fullmatch(r"<!--(/figure|figure [\w.-]+)-->", line), line
 
 
-def test_every_named_figure_is_on_a_page():
+def test_every_figure_is_on_a_page_and_has_a_value_and_a_name_of_its_own():
     named = {found[2] for text in TEXTS.values() for found in MARKED.finditer(text)}
     assert {name for name in FIGURES if not name.startswith("boosters.")} <= named
-
-
-def test_every_figure_has_a_value_and_a_name_of_its_own():
     assert not set(FIGURES) & set(PAGES)
     for name in FIGURES:
         assert re.search(r"\w", figure(name, RESULTS)), name

@@ -21,8 +21,6 @@ from rareclass.cli.app import app
 
 _FENCE = re.compile(r"^```(?:console|sh)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WRITTEN = sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md"), *DOCS.glob("reference/*.md")])
-# Placeholders of pages that show the form of a command, not a whole one.
-FORMS = ("COMMAND", "...")
 
 
 def commands_on(page):
@@ -31,7 +29,7 @@ def commands_on(page):
             line = line.removeprefix("$ ").partition("  #")[0]
             if line.startswith("rareclass "):
                 words = shlex.split(re.split(r" (?:\||>|&&) ?", line)[0])
-                if not set(FORMS) & set(words):
+                if not {"COMMAND", "..."} & set(words):  # the form of a command, not a whole one
                     yield words[1:]
 
 
