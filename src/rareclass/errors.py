@@ -198,7 +198,7 @@ def missing_column(where: str, name: str, columns: Iterable[str], option: str = 
 
 def no_rows(where: object) -> InputError:
     """Return the error of a table without rows."""
-    return InputError(f"{where} has no rows.", "Give one with rows.", ErrorKind.TOO_FEW_ROWS)
+    return too_few_rows(f"{where} has no rows.", "Give one with rows.")
 
 
 def left_out_text(n_rows: int, lacks: str) -> str:
@@ -234,6 +234,26 @@ def bad_cell(
 def unsupported(message: str, remedy: str, column: str | None = None) -> InputError:
     """Return the error of what this model, method or table cannot do."""
     return InputError(message, remedy, ErrorKind.UNSUPPORTED, column=column)
+
+
+def setting_error(message: str, remedy: str = "") -> InputError:
+    """Return the error of the value of a parameter or an option."""
+    return InputError(message, remedy, ErrorKind.SETTING)
+
+
+def combination_error(message: str, remedy: str) -> InputError:
+    """Return the error of options or parameters that exclude each other."""
+    return InputError(message, remedy, ErrorKind.COMBINATION)
+
+
+def too_few_rows(message: str, remedy: str) -> InputError:
+    """Return the error of rows, or rows of a class, that do not suffice."""
+    return InputError(message, remedy, ErrorKind.TOO_FEW_ROWS)
+
+
+def label_error(message: str, remedy: str) -> InputError:
+    """Return the error of labels that are unknown, missing, of one class or of too many."""
+    return InputError(message, remedy, ErrorKind.LABELS)
 
 
 def unknown_name(message: str, name: str, known: Iterable[str]) -> InputError:

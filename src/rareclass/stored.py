@@ -64,6 +64,17 @@ class Storable(Protocol):
         """Return the object that `to_state` described; raise `ValueError` where it is none."""
 
 
+class KeptPart:
+    """Part of an estimator that a file keeps: the attributes that a subclass annotates."""
+
+    @classmethod
+    def of(cls, fitted: "KeptPart") -> Self:
+        """Return the part of a fitted estimator, which inherits from the class."""
+        part, known = cls(), vars(fitted)
+        vars(part).update({name: known[name] for name in cls.__annotations__ if name in known})
+        return part
+
+
 def _state_of(value: Any) -> dict[str, Any]:
     """Return what is stored of an object, by name.
 
@@ -129,6 +140,27 @@ def unpack(stored: Stored, kinds: Kinds = NO_KINDS) -> Any:
     what classes raise on a state that is none of theirs: a file may hold anything.
     """
     return _TreeUnpacker(kinds, stored.arrays).unpack(stored.tree)
+
+
+def plain_data(value: Any) -> Any:
+    """Return what JSON has of a record: fields by name, arrays as lists, kinds as text.
+
+    >>> plain_data(Stored({"n": 1}, {"coef": np.zeros(2)}))
+    {'tree': {'n': 1}, 'arrays': {'coef': [0.0, 0.0]}}
+    """
+    if isinstance(value, StrEnum):
+        return str(value)
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if is_dataclass(value):
+        value = {each.name: attrgetter(each.name)(value) for each in fields(value)}
+    elif isinstance(value, tuple) and "_fields" in vars(type(value)):
+        value = value._asdict()  # type: ignore[attr-defined]
+    if isinstance(value, Mapping):
+        return {key: plain_data(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_data(each) for each in value]
+    return value
 
 
 def write_stored(file: IO[bytes], stored: Stored, compress: bool = False) -> None:

@@ -191,7 +191,7 @@ def test_few_rare_rows():
         ({"rule": 0.5}, "rule=0.5 must be a ThresholdRule or a ReviewBand"),
         ({"response": "predict"}, "response='predict' is not one of"),
         ({"response": "score_samples"}, "LogisticRegression has no score_samples"),
-        ({"unmet": "ignore"}, "unmet='ignore' must be"),
+        ({"unmet": "ignore"}, "unmet='ignore' is not one of"),
         ({"cv": "five"}, "cv='five' is not"),
         ({"cv": True}, "cv=True is not"),
         ({"cv": 1}, "cv=1 and 60 rows"),

@@ -16,6 +16,7 @@ from rareclass.ensemble.combination import (
     combine,
     cross_fitted_log_rates,
     greedy_weights,
+    on_scales,
     precision_at_rare,
     rarity_by_fold,
 )
@@ -92,7 +93,7 @@ def test_a_part_of_the_weight_is_shared_by_those_near_the_best_and_the_rest_is_v
     y = np.arange(n_rows) % 10 == 0
     members = [candidate(f"good {k}", noisy(y, 2.0, 10 * seed + k)) for k in range(3)]
     members += [candidate("none", noisy(y, 0.0, 9))]
-    combined = combine(members, held_out_rows(y), average_precision, 0)
+    combined = combine(on_scales(members, held_out_rows(y)), held_out_rows(y))
     rarity = {each.candidate.member.name: each.rarity for each in combined.candidates}
     bounds = {
         name: interval("average_precision", y, each, None, 0.8) for name, each in rarity.items()
@@ -113,7 +114,7 @@ def test_a_part_of_the_weight_is_shared_by_those_near_the_best_and_the_rest_is_v
 def test_some_member_has_weight_where_none_has_much():
     y = np.arange(400) % 10 == 0
     members = [candidate(f"good {k}", noisy(y, 2.0, k)) for k in range(40)]
-    combined = combine(members, held_out_rows(y), average_precision, 0)
+    combined = combine(on_scales(members, held_out_rows(y)), held_out_rows(y))
     assert combined.weights.sum() == pytest.approx(1.0)
 
 
@@ -125,8 +126,8 @@ def test_by_the_objective_a_member_shares_in_the_weight_or_not():
     assert average_precision(y, top) > average_precision(y, all_over) + 0.1
     assert roc_auc(y, all_over) > roc_auc(y, top) + 0.1
     rows = held_out_rows(y)
-    by_precision = by_name(combine(members, rows, average_precision, 0))
-    by_auc = by_name(combine(members, rows, roc_auc, 0))
+    by_precision = by_name(combine(on_scales(members, rows), rows))
+    by_auc = by_name(combine(on_scales(members, rows), rows._replace(objective=roc_auc)))
     assert by_precision["top"] > 0.5 > by_precision["all over"]
     assert by_auc["all over"] > 0.5 > by_auc["top"]
 
@@ -138,21 +139,21 @@ def test_of_many_rows_a_part_that_weights_are_chosen_on_says_what_all_of_them_sa
     rows = held_out_rows(y)
     judged = [ScaledCandidate(None, None, scores, 0.0) for scores in (top, all_over)]
     monkeypatch.setattr(combination, "_MOST_WEIGHED", 4_000)
-    places, part = combination._rows_to_weigh_on(judged, rows, 0)
+    places, part = combination._rows_to_weigh_on(judged, rows)
     assert len(places) == np.count_nonzero(y) + 4_000
     assert y[places].sum() == y.sum()
     for scores in (top, all_over, top + all_over):
         for measure, within in ((average_precision, 0.01), (roc_auc, 0.005)):
-            of_all, of_part = measure(y, scores), part.measure(measure, scores[places], part.tested)
-            assert of_part == pytest.approx(of_all, abs=within)
+            of_part = part._replace(objective=measure).measure(scores[places])
+            assert of_part == pytest.approx(measure(y, scores), abs=within)
 
 
 def test_where_nobody_errs_no_member_decides_alone():
     y = np.arange(4000) % 40 == 0
-    without_errors = [candidate(f"member {k}", noisy(y, 9.0, k)) for k in range(3)]
-    behind = candidate("behind", noisy(y, 2.0, 8))
-    combined = combine([*without_errors, behind], held_out_rows(y), average_precision, 0)
-    weights = by_name(combined)
+    members = [candidate(f"member {k}", noisy(y, 9.0, k)) for k in range(3)]
+    members.append(candidate("behind", noisy(y, 2.0, 8)))
+    rows = held_out_rows(y)
+    weights = by_name(combine(on_scales(members, rows), rows))
     assert weights.pop("behind") == 0.0
     assert min(weights.values()) > 0.1
 
@@ -166,7 +167,7 @@ def test_cross_fitted_scores_have_weights_and_scale_of_the_other_folds(seed, n_f
     weight = random.integers(1, 4, 180).astype(float) if is_weighted else None
     members = [candidate(str(k), noisy(y, 1.0 + 0.2 * k, seed % 1000 + k)) for k in range(4)]
     rows = held_out_rows(y, weight, fold)
-    found = cross_fitted_log_rates(members, rows, average_precision, 0)
+    found = cross_fitted_log_rates(on_scales(members, rows), rows)
     rarity = {}
     for each in members:
         rarity[each.member.name] = np.empty(180)
@@ -181,7 +182,7 @@ def test_cross_fitted_scores_have_weights_and_scale_of_the_other_folds(seed, n_f
         others = np.flatnonzero(fold != number)
         part = rows._replace(tested=others)
         total = np.zeros(180)
-        for name, share in by_name(combine(members, part, average_precision, 0)).items():
+        for name, share in by_name(combine(on_scales(members, part), part)).items():
             total += share * rarity[name]
         rest = others[~y[others]]
         scale = FalsePositiveRate.of(total[rest], None if weight is None else weight[rest])
@@ -232,7 +233,7 @@ def test_the_estimate_of_members_without_bias_is_that_of_new_rows():
             for k in range(4)
         ]
         rows = held_out_rows(y, None, fold)
-        rates = cross_fitted_log_rates(members, rows, average_precision, 0)
+        rates = cross_fitted_log_rates(on_scales(members, rows), rows)
         found.append(average_precision(y, -rates))
         knows = random.normal(size=400) + 1.5 * y
         new.append(average_precision(y, knows + 0.35 * random.normal(size=400)))

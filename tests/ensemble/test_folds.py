@@ -11,15 +11,16 @@ from draws import draws
 from faults import refused
 from rareclass.encoding.typed_table import read_table, with_equal_rows_together
 from rareclass.ensemble import plan
+from rareclass.ensemble.plan import fold_numbers
 from rareclass.ensemble.training_rows import (
     ALWAYS_LEARNED,
     FitInput,
     HeldOutRows,
-    fold_numbers,
     read_training_rows,
 )
 from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.two_classes import read_labels
+from rareclass.metrics import average_precision
 
 N = 40
 
@@ -262,7 +263,7 @@ def test_of_many_rare_rows_two_tenths_of_many_rows_are_held_out(n_rare, is_in_te
     assert np.unique(few.held_out_fold).tolist() == [ALWAYS_LEARNED, 0, 1]
     assert few.n_folds == 2
     np.testing.assert_array_equal(np.bincount(few.fold[y]), 100)
-    held_out = HeldOutRows.of(few, 0)
+    held_out = HeldOutRows.of(few, 0, average_precision)
     np.testing.assert_array_equal(held_out.tested, np.flatnonzero(few.fold < 2))
     part = few.part(np.arange(0, 4000, 2), None)
     assert part.n_held_out == 2

@@ -8,7 +8,7 @@ from scipy import sparse
 from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
 from rareclass.encoding.typed_table import read_table
-from rareclass.ensemble.combination import combine
+from rareclass.ensemble.combination import combine, on_scales
 from rareclass.ensemble.cross_fitting import Candidate
 from rareclass.ensemble.importances import (
     leaderboard,
@@ -85,11 +85,11 @@ def learned(views, name="mean difference"):
 def test_importances_are_losses_of_the_merit_by_hand():
     views = views_of(FRAME[["noise", "decides"]])
     candidate = learned(views)
-    held_out = HeldOutRows(Y, None, np.arange(N))
-    combination = combine([candidate], held_out, average_precision, seed=0)
+    held_out = HeldOutRows(Y, None, np.arange(N), seed=3)
+    combination = combine(on_scales([candidate], held_out), held_out)
     (scaled,) = combination.candidates
 
-    found = permutation_importances(views, held_out, combination, average_precision, 3, 1)
+    found = permutation_importances(views, held_out, combination, 1)
     whole = average_precision(Y, scaled.rarity)
     assert found[1] == pytest.approx(whole - Y.mean(), abs=0.1)  # what is left is chance
     assert abs(found[0]) < 0.05
@@ -113,20 +113,18 @@ def test_the_leaderboard_measures_held_out_rows_with_their_weights():
     views = views_of(FRAME, weight=weight)
     good, bad = learned(views), learned(views, "worse")
     bad = Candidate(bad.member, "", -bad.held_out, bad.by_fold, bad.function, 2.5)
-    combined = combine([bad, good], HeldOutRows(Y, weight, np.arange(N)), roc_auc, seed=0)
+    rows = HeldOutRows(Y, weight, np.arange(N), objective=roc_auc)
+    combined = combine(on_scales([bad, good], rows), rows)
     board = leaderboard(combined, Y, weight)
     assert board["member"].tolist() == ["mean difference", "worse"]
-    assert board["seconds"].tolist() == [1.5, 2.5]
-    assert board["weight"].tolist() == [1.0, 0.0]
+    assert [board[each].tolist() for each in ("seconds", "weight")] == [[1.5, 2.5], [1.0, 0.0]]
     assert board["roc_auc"][0] == pytest.approx(roc_auc(Y, good.held_out, weight), abs=1e-3)
     assert board["objective"].tolist() == board["roc_auc"].tolist()
     found = interval("average_precision", Y, combined.candidates[0].rarity, weight)
-    assert board["average_precision"][0] == found.value
-    assert board["average_precision_low"][0] == found.low
-    assert board["average_precision_high"][0] == found.high
+    names = ("average_precision", "average_precision_low", "average_precision_high")
+    assert tuple(board[name][0] for name in names) == found
     nobody = leaderboard(combined, np.zeros(N, bool), weight)
-    assert np.isnan(nobody["roc_auc"]).all()
-    assert np.isnan(nobody["average_precision_high"]).all()
+    assert np.isnan([nobody["roc_auc"], nobody["average_precision_high"]]).all()
 
 
 def giveaways(frame, y=Y, recwarn=None):

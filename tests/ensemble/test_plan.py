@@ -17,9 +17,9 @@ from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.ensemble import cross_fitting, plan, time_limit
 from rareclass.ensemble.members.machines import LaplaceOnQuantiles
-from rareclass.ensemble.members.member import Stopped
+from rareclass.ensemble.members.member import Size, Stopped
 from rareclass.ensemble.members.trees import ExtraTrees, HistogramBoosting
-from rareclass.ensemble.plan import EFFORTS, TableShape, folds_of, make_members, make_plan
+from rareclass.ensemble.plan import EFFORTS, folds_of, make_members, make_plan
 from rareclass.ensemble.time_limit import TimeLimit, machine_speed
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of
@@ -27,7 +27,7 @@ from rareclass.findings import FindingKind, finding_of
 X, Y = rare_mixture(120, 20)
 FOLDS = [(np.flatnonzero(np.arange(120) % 3 != k), np.arange(k, 120, 3)) for k in range(3)]
 SHAPES = st.builds(
-    lambda n_rare, times, n_columns: TableShape(n_rare * times, n_rare, n_columns),
+    lambda n_rare, times, n_columns: Size(n_rare * times, n_rare, n_columns),
     st.integers(1, 10**5),
     st.integers(2, 1000),
     st.integers(1, 500),
@@ -67,7 +67,7 @@ def learned(model):
 )
 def test_members_by_the_number_of_rows(n_rows, added):
     pytest.importorskip("catboost")
-    made = make_plan("standard", make_members("auto"), TableShape(n_rows, 50, 10), 5)
+    made = make_plan("standard", make_members("auto"), Size(n_rows, 50, 10), 5)
     large = {"catboost", "deep histogram boosting", "slow histogram boosting"}
     names = [member.name for member in made.members]
     assert large & set(names) == added

@@ -201,11 +201,11 @@ def test_rows_drawn_of_a_class_weigh_as_much_as_all_of_it(of_row, most, weights)
         patch.setattr(which_class, "_MOST_ROWS", most)
         found = which_class._learned_from(of_row, weight, 3, seed=0)
     every, drawn = (np.ones(len(x)) if w is None else w for x, w in ((of_row, weight), found))
-    assert (np.diff(found.rows) > 0).all()
+    assert (np.diff(found[0]) > 0).all()
     for k in range(3):
-        assert drawn[of_row[found.rows] == k].sum() == pytest.approx(every[of_row == k].sum())
-        if len(found.rows) < (of_row >= 0).sum():
-            assert (of_row[found.rows] == k).sum() == min((of_row == k).sum(), most // 3)
+        assert drawn[of_row[found[0]] == k].sum() == pytest.approx(every[of_row == k].sum())
+        if len(found[0]) < (of_row >= 0).sum():
+            assert (of_row[found[0]] == k).sum() == min((of_row == k).sum(), most // 3)
 
 
 def test_one_rare_class_is_no_several():

@@ -95,9 +95,9 @@ def test_scores_of_a_part_are_moved_to_where_the_majority_lies():
     for k, (stretch, shift) in enumerate([(2.0, 1.0), (0.1, -7.0)]):
         chosen = np.arange(50) % 2 == k
         scores = truth[chosen] * stretch + shift
-        part = ScoredRows(rows.y[chosen], scores, weight[chosen], np.flatnonzero(chosen))
         own, like = (MajorityScores.of(each, weight[chosen]) for each in (scores, truth[chosen]))
-        parts.append((part, match_majority(own, like)))
+        part = rows.take(np.flatnonzero(chosen))
+        parts.append(part._replace(scores=match_majority(own, like)(scores)))
     found = pooled(parts)
     np.testing.assert_allclose(found.scores, truth, atol=1e-12)
     assert found.weight.tolist() == weight.tolist()

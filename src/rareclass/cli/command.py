@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import typer
 
 from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print_notes
-from rareclass.errors import ErrorKind, InputError, system_faults
+from rareclass.errors import ErrorKind, InputError, setting_error, system_faults
+from rareclass.errors import combination_error as combination_error
 from rareclass.files import Location
 from rareclass.findings import TableWarning
 from rareclass.remote import RemotePath, path_of
@@ -29,16 +30,6 @@ REQUIRED = MISSING
 _TO_SCREEN = Path("-")
 _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn draws from
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
-
-
-def setting_error(message: str, remedy: str) -> InputError:
-    """Return the error of an option whose value cannot be used."""
-    return InputError(message, remedy, ErrorKind.SETTING)
-
-
-def combination_error(message: str, remedy: str) -> InputError:
-    """Return the error of options that exclude each other, or of which one is missing."""
-    return InputError(message, remedy, ErrorKind.COMBINATION)
 
 
 def option(

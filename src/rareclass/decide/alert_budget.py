@@ -14,7 +14,7 @@ from scipy import special
 
 from rareclass.decide.constraints import HELD_OUT, ChosenCut, Constraint, Share
 from rareclass.decide.held_out_cuts import HeldOutCuts
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, combination_error, counted, setting_error
 from rareclass.metrics.intervals import chance_of_at_most, upper_bound
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import check_whole
@@ -63,10 +63,9 @@ def covered_periods(time: np.ndarray, period: str) -> CoveredPeriods:
     length = PERIODS[period]
     days = time.astype("M8[us]").astype(np.int64) / 86_400e6 if time.dtype.kind == "M" else time
     if period == "hour" and len(days) > 1 and (days == np.floor(days)).all():
-        raise InputError(
+        raise setting_error(
             f"Alerts an hour need the hour of each row; {len(days):,} times are days alone.",
             "Give times such as 2026-03-01T12:00, or so many alerts a day.",
-            ErrorKind.SETTING,
         )
     shift = _MONDAY if period == "week" and time.dtype.kind == "M" else 0.0
     index = np.floor((days - shift) / length + 1e-9)
@@ -187,11 +186,10 @@ class AtMostAlertsAPeriod(Constraint):
                 ErrorKind.MISSING_COLUMN,
             )
         if prevalence is not None:
-            raise InputError(
+            raise combination_error(
                 f"{self.words} at prevalence={prevalence:g}: the rows of a {self.period} are the "
                 "held-out rows themselves.",
                 "Leave the prevalence out, or give the alerts per number of rows.",
-                ErrorKind.COMBINATION,
             )
         periods = covered_periods(held.time, self.period)
         in_whole = np.where(periods.number >= 0, held.weight, 0.0)

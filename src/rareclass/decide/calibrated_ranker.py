@@ -8,7 +8,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration import Calibration
-from rareclass.decide.calibration.calibration import check_method, log_odds_shift
+from rareclass.decide.calibration.calibration import METHODS, log_odds_shift
 from rareclass.decide.rarity_scores import (
     EstimatorWrapper,
     Folds,
@@ -16,10 +16,11 @@ from rareclass.decide.rarity_scores import (
     is_ranker,
     rarity_scores,
 )
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import label_error
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
 from rareclass.metrics.scored_classes import FloatArray
+from rareclass.parameters import check_choice
 
 
 class _FoldScorer(NamedTuple):
@@ -166,7 +167,7 @@ class CalibratedRanker(EstimatorWrapper):
         CalibratedRanker
             This estimator.
         """
-        check_method(self.method)
+        check_choice("method", self.method, tuple(METHODS))
         rows = self._read(X, y, sample_weight)
         # Shares out of range are refused before anything is learned.
         log_odds_shift(0.5, self.prevalence, self.majority_sampling_rate)
@@ -180,7 +181,7 @@ class CalibratedRanker(EstimatorWrapper):
         self._scorers = [scorer for scorer, _ in found]
         self._learn_map(rows, folds, [scores for _, scores in found])
         if not self.ensemble:
-            self._scorers = [self._held_out(rows, rows.kept, rows.kept)[0]]
+            self._scorers = [self._held_out(rows, rows.labels.kept, rows.labels.kept)[0]]
         self.estimators_ = [scorer.model for scorer in self._scorers]
         self._keep_columns(self.estimators_[0])
         return self
@@ -215,15 +216,14 @@ class CalibratedRanker(EstimatorWrapper):
     def _folds(self, rows: WrappedRows, groups: Any) -> Folds:
         """Row numbers to learn from and to score, of weight above 0, by fold."""
         is_rare, counts = rows.is_rare, np.zeros(len(rows.y), dtype=bool)
-        counts[rows.kept] = True
+        counts[rows.labels.kept] = True
         pairs, folds = self._split(rows, is_rare, groups, "Give more rows of that class."), []
         for number, (train, test) in enumerate(pairs):
             train, test = train[counts[train]], test[counts[test]]
             if is_rare[train].all() or not is_rare[train].any():
-                raise InputError(
+                raise label_error(
                     f"fold {number + 1} learns from one class only.",
                     "Use fewer folds, or stratified ones: cv=a number, or RareStratifiedKFold.",
-                    ErrorKind.LABELS,
                 )
             folds.append((train, test))
         return folds
@@ -236,9 +236,7 @@ class CalibratedRanker(EstimatorWrapper):
             weight = (1.0 if weight is None else weight) / times[places]
         is_rare = rows.y[places] == self.pos_label_
         if is_rare.all() or not is_rare.any():
-            raise InputError(
-                "the folds test rows of one class only.", "Use stratified folds.", ErrorKind.LABELS
-            )
+            raise label_error("the folds test rows of one class only.", "Use stratified folds.")
         if value.min() == value.max():
             warn(
                 f"all held-out scores of {type(self.estimator).__name__} are equal: every "

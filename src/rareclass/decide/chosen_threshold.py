@@ -1,9 +1,8 @@
 """The chosen threshold, with what held-out rows say of it."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.decide.alert_budget import PeriodBudget
@@ -11,6 +10,7 @@ from rareclass.decide.constraints import USEFUL_RECALL, ChosenCut
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.findings import Finding, FindingKind
 from rareclass.metrics.intervals import Interval, exact_interval
+from rareclass.stored import plain_data
 
 # Of the intervals, where the rule states no confidence.
 _LEVEL = 0.95
@@ -105,15 +105,7 @@ class ChosenThreshold:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as dicts, lists and numbers, for JSON."""
-        given = asdict(self)
-        for name in ("precision", "recall", "false_positive_rate"):
-            given[name] = given[name]._asdict()
-        given["budget"] = None if self.budget is None else self.budget._asdict()
-        given["findings"] = [
-            {"kind": one.kind, "values": dict(one.values), "remedy": dict(one.remedy)}
-            for one in self.findings
-        ]
-        return given
+        return plain_data(self)
 
     def says(self) -> str:
         """Describe the threshold in a sentence or two."""
@@ -176,9 +168,7 @@ def chosen_by_hand(
     ('score > 2.5', 2.0, 0.5, False)
     """
     held = HeldOutCuts.read(y, scores, sample_weight)
-    n_above = int(np.searchsorted(-held.score, -threshold, side="left"))
-    cut = int(np.searchsorted(held.ends, n_above))
-    found = ChosenCut(cut, True, threshold, None, "given")
+    found = ChosenCut(held.at(threshold), True, threshold, None, "given")
     return replace(
         describe(held, found, f"score > {threshold:g}", None, prevalence), threshold=threshold
     )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.threshold import between
+from rareclass.decide.threshold import nearest_cut, steps, threshold_of_cut
 from rareclass.metrics.scored_classes import FloatArray
 
 # Chosen on six tables of benchmarks.several_classes, from 0, 1/4, 1/2, 3/4 and 1.
@@ -105,11 +105,9 @@ def threshold_for(
     order = np.argsort(-value, kind="stable")
     value = value[order]
     copies = np.ones(len(value)) if sample_weight is None else sample_weight[order]
-    ends = np.concatenate([[0], np.flatnonzero(np.diff(value)) + 1, [len(value)]])
+    ends = steps(value)
     above = np.concatenate([[0.0], np.cumsum(copies)])[ends]
-    n_kept = int(ends[np.abs(above - n_above).argmin()])
-    below = float(value[n_kept]) if n_kept < len(value) else lowest
-    return between(below, float(value[n_kept - 1])) if n_kept else below
+    return threshold_of_cut(value, int(ends[nearest_cut(above, n_above)]), lowest)
 
 
 def decades_above(probability: FloatArray, thresholds: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from rareclass.decide.held_out_cuts import HeldOutCuts
-from rareclass.decide.threshold import EQUAL
+from rareclass.decide.threshold import EQUAL, nearest_cut
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.intervals import (
     chance_of_at_least,
@@ -330,7 +330,7 @@ class AsManyAsRare(Constraint):
         """Return the cut whose share of alerts is nearest to that of rare rows; never none."""
         rare, majority = held.shares(prevalence)
         wanted, alerts = float(rare[-1]), rare + majority
-        cut = 1 + int(np.argmin(np.abs(alerts[1:] - wanted)))
+        cut = 1 + nearest_cut(alerts[1:], wanted)
         return ChosenCut(cut, True, float(alerts[cut] / wanted), None, HELD_OUT)
 
 

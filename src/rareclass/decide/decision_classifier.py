@@ -23,6 +23,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, warn
 from rareclass.folds import RareTimeSplit
 from rareclass.folds.dealing import read_times
+from rareclass.parameters import check_choice
 
 ALERT, PASS = "alert", "pass"
 _REFITTED = "the model of all rows is none of those that scored them"
@@ -173,7 +174,7 @@ class DecisionClassifier(EstimatorWrapper):
             self._tell_of_weights(rows, "for the threshold")
             self._learn(rows, columns, self._folds(rows, groups, time))
         self._keep_columns(self.estimator_)
-        self._choose(rows.is_rare, rows.weight, time, costs, grouped=groups is not None)
+        self._choose(rows, time, costs, grouped=groups is not None)
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -206,10 +207,8 @@ class DecisionClassifier(EstimatorWrapper):
     def _check_parameters(self) -> None:
         if not isinstance(self.rule, (ThresholdRule, ReviewBand)):
             raise ValueError(f"rule={self.rule!r} must be a ThresholdRule or a ReviewBand.")
-        if self.response not in ("auto", *RESPONSES):
-            raise ValueError(f"response={self.response!r} is not one of {['auto', *RESPONSES]}.")
-        if self.unmet not in ("warn", "raise"):
-            raise ValueError(f"unmet={self.unmet!r} must be 'warn' or 'raise'.")
+        check_choice("response", self.response, ("auto", *RESPONSES))
+        check_choice("unmet", self.unmet, ("warn", "raise"))
         if isinstance(self.cv, str) and self.cv != "prefit":
             raise ValueError(f"cv={self.cv!r} is not a number of folds, a splitter or 'prefit'.")
 
@@ -258,17 +257,10 @@ class DecisionClassifier(EstimatorWrapper):
         self._keep_held_out(folds, [scores for _, scores in scored], len(rows.y))
         self.estimator_ = self._fitted(rows, None, columns) if self.refit else scored[0][0]
 
-    def _choose(
-        self,
-        is_rare: np.ndarray,
-        weight: np.ndarray | None,
-        time: Any,
-        costs: Mapping[str, Any] | None,
-        grouped: bool,
-    ) -> None:
-        tested = ~np.isnan(self.held_out_scores_)
+    def _choose(self, rows: WrappedRows, time: Any, costs: Any, grouped: bool) -> None:
+        tested, weight = ~np.isnan(self.held_out_scores_), rows.weight
         self.decision_ = self.rule.choose(
-            is_rare[tested],
+            rows.is_rare[tested],
             self.held_out_scores_[tested],
             None if weight is None else weight[tested],
             costs={name: np.asarray(column)[tested] for name, column in (costs or {}).items()},

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.decide.threshold import between
+from rareclass.decide.threshold import steps, threshold_of_cut, widest_gap
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.metrics.scored_classes import FloatArray, amount_column, split_scores
 
@@ -57,8 +57,7 @@ class HeldOutCuts(NamedTuple):
                 "Look at the model that made them.",
                 ErrorKind.NOT_REACHABLE,
             )
-        steps = np.flatnonzero(value[1:] < value[:-1]) + 1  # no differences: two may be infinite
-        ends = np.concatenate([[0], steps, [len(value)]])
+        ends = steps(value)
         whole = bool((weight == np.round(weight)).all())
         rare, majority = (_above(np.where(is_rare == one, weight, 0.0), ends) for one in (1, 0))
         squares = weight if whole else weight**2
@@ -116,21 +115,23 @@ class HeldOutCuts(NamedTuple):
 
     def threshold(self, cut: int) -> float:
         """A number below every score above the cut and not below any other."""
-        n_above = int(self.ends[cut])
-        if n_above == 0:
-            return float(self.score[0])
-        below = float(self.score[n_above]) if n_above < len(self.score) else -np.inf
-        return between(below, float(self.score[n_above - 1]))
+        return threshold_of_cut(self.score, int(self.ends[cut]))
+
+    def at(self, threshold: float) -> int:
+        """Return the cut that has the rows above a threshold above."""
+        n_above = int(np.searchsorted(-self.score, -threshold, side="left"))
+        return int(np.searchsorted(self.ends, n_above))
 
     def widest(self, equal: np.ndarray) -> int:
         """Of the cuts that are equally good, the one in the widest gap; among those the highest.
 
         The gap of a cut lies between the scores on both sides; there is none at either end.
         """
-        inner = self.ends[1:-1]
-        with np.errstate(over="ignore"):
-            width = np.concatenate([[-1.0], self.score[inner - 1] - self.score[inner], [-1.0]])
-        return int(equal[np.argmax(width[equal])])
+        within = self.ends[1:-1]
+        inner = equal[(equal > 0) & (equal <= len(within))]
+        if not len(inner):
+            return int(equal[0])
+        return 1 + widest_gap(self.score[within], self.score[within - 1], inner - 1)
 
 
 def _above(weight: FloatArray, ends: np.ndarray) -> FloatArray:

@@ -16,7 +16,14 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from rareclass import folds
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    label_error,
+    setting_error,
+    too_few_rows,
+    unsupported,
+)
 from rareclass.findings import Finding, warn
 from rareclass.labels.partial_labels import signs
 from rareclass.labels.spelling import spelled_as
@@ -58,10 +65,9 @@ def rarity_scores(
     found = ((each, getattr(estimator, each, None)) for each in responses)
     response, method = next((pair for pair in found if pair[1] is not None), ("", None))
     if method is None:
-        raise InputError(
+        raise unsupported(
             f"{name} has no {' or '.join(responses)}: there is nothing to rank rows by.",
             "Use a classifier that has one.",
-            ErrorKind.UNSUPPORTED,
         )
     scores = np.asarray(method(X), dtype=np.float64)
     if is_outlier_detector(estimator) and not ranks:
@@ -72,11 +78,10 @@ def rarity_scores(
     else:
         of_estimator = list(getattr(estimator, "classes_", classes))
         if len(of_estimator) != 2 or pos_label not in of_estimator:
-            raise InputError(
+            raise label_error(
                 f"{name} learned the labels {[plain(each) for each in of_estimator]}, "
                 f"which are not two classes with {plain(pos_label)!r}.",
                 "Fit it on rows of both classes.",
-                ErrorKind.LABELS,
             )
         place = of_estimator.index(pos_label)
         scores = scores[:, place] if scores.ndim == 2 else (scores if place else -scores)
@@ -137,14 +142,7 @@ class WrappedRows(NamedTuple):
     @property
     def is_rare(self) -> np.ndarray:
         """True for each rare row of weight above 0."""
-        is_rare = np.zeros(len(self.y), dtype=bool)
-        is_rare[self.labels.rare] = True
-        return is_rare
-
-    @property
-    def kept(self) -> np.ndarray:
-        """Numbers of the rows of weight above 0."""
-        return np.sort(np.concatenate([self.labels.rare, self.labels.majority]))
+        return self.labels.is_rare(len(self.y))
 
 
 class TwoClassScorer(ClassifierMixin):
@@ -227,10 +225,9 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         (X,) = indexable(X)
         n_rows = _num_samples(X)
         if not n_rows:
-            raise InputError(
+            raise too_few_rows(
                 "X has 0 samples (rows): there is nothing to learn from.",
                 "Give rows of both classes.",
-                ErrorKind.TOO_FEW_ROWS,
             )
         weight = row_weights(sample_weight, n_rows)
         labels = read_labels(y, weight, self.pos_label, n_rows)
@@ -269,7 +266,7 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         if n_folds is not None and splitter is None:
             splitter = self._splitter(n_folds, rows, by, remedy)
         if splitter is not None:
-            kept = rows.kept
+            kept = rows.labels.kept
             among = None if by is None else np.asarray(by)[kept]
             pairs = splitter.split(kept, rows.y[kept], among)
             return [(kept[train], kept[test]) for train, test in pairs]
@@ -313,11 +310,10 @@ def folds_at_most(cv: int, labels: Labels, remedy: str) -> int:
     """
     fewest = min(len(labels.rare), len(labels.majority))
     if cv < 2 or fewest < 2:
-        raise InputError(
+        raise too_few_rows(
             f"cv={cv} and {fewest} rows of the smaller class: cross-validation needs at least 2 "
             "folds and 2 rows of each class.",
             remedy,
-            ErrorKind.TOO_FEW_ROWS,
         )
     if fewest < cv:
         warn(f"only {fewest} rows of the smaller class: {fewest} folds in place of {cv}.")
@@ -335,8 +331,7 @@ def given_splits(cv: Any, X: Any, y: np.ndarray, groups: Any = None) -> list[tup
         is_none = cv is None or isinstance(cv, bool)  # which scikit-learn takes for numbers
         splitter = check_cv("" if is_none else cv, y, classifier=True)
     except ValueError:
-        raise InputError(
-            f"cv={cv!r} is not a number of folds, a splitter or a list of folds.",
-            kind=ErrorKind.SETTING,
+        raise setting_error(
+            f"cv={cv!r} is not a number of folds, a splitter or a list of folds."
         ) from None
     return list(splitter.split(X, y, groups))

@@ -5,13 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import too_few_rows
 from rareclass.metrics.rare_cells import collapse
-from rareclass.metrics.scored_classes import (
-    FloatArray,
-    ScoredClasses,
-    split_scores,
-)
+from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_scores
 
 # Sums of fractional weights that are equal on paper differ by rounding.
 EQUAL = 1e-12
@@ -63,10 +59,39 @@ def threshold_between(split: ScoredClasses) -> float:
     n_below = np.searchsorted(ordered, upper)
     of_majority = np.where(n_below > 0, ordered[np.maximum(n_below - 1, 0)], -np.inf)
     lower = np.maximum(np.append(-np.inf, cells.scores)[best], of_majority)
-    with np.errstate(over="ignore"):
-        width = upper - lower
-    widest = np.flatnonzero(width == width.max())[-1]
+    widest = widest_gap(lower, upper, np.arange(len(best)))
     return between(float(lower[widest]), float(upper[widest]))
+
+
+def widest_gap(lower: FloatArray, upper: FloatArray, among: np.ndarray) -> int:
+    """Return the widest of some gaps between scores; of equally wide ones the highest.
+
+    >>> widest_gap(np.array([0.0, 2.0, 5.0]), np.array([2.0, 4.0, 6.0]), np.arange(3))
+    1
+    """
+    with np.errstate(over="ignore"):
+        width = upper[among] - lower[among]
+    return int(among[np.lexsort((upper[among], width))[-1]])
+
+
+def steps(ordered: FloatArray) -> np.ndarray:
+    """Return the cuts of ordered scores: how many come before each distinct one, and all."""
+    new = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1  # no differences: two may be infinite
+    return np.concatenate([[0], new, [len(ordered)]])
+
+
+def nearest_cut(above: FloatArray, wanted: float) -> int:
+    """Return the cut with as many rows above as wanted, nearly; of two the one with fewer."""
+    return int(np.abs(above - wanted).argmin())
+
+
+def threshold_of_cut(scores: FloatArray, n_above: int, lowest: float = -np.inf) -> float:
+    """Return a threshold that the first scores are above, of scores from the highest down.
+
+    `lowest` is the threshold that all are above.
+    """
+    below = float(scores[n_above]) if n_above < len(scores) else lowest
+    return between(below, float(scores[n_above - 1])) if n_above else below
 
 
 def between(low: float, high: float) -> float:
@@ -129,10 +154,9 @@ def level_thresholds(
 
     order, codes, value, weight = read_levels(y, scores, sample_weight, levels)
     if not len(value):
-        raise InputError(
+        raise too_few_rows(
             "no rows to learn thresholds from: y is empty, or every weight is zero.",
             "Give rows of weight above 0.",
-            ErrorKind.TOO_FEW_ROWS,
         )
     return thresholds_of_codes(codes, value, weight, len(order), balanced)
 
@@ -153,20 +177,20 @@ def thresholds_of_codes(
         cost = cost / mass[codes]
     equal = EQUAL * float(cost.sum())
     # Cut j puts the first ends[j] rows below: none, those up to a distinct score, ..., all.
-    ends = np.concatenate([[0], np.flatnonzero(np.diff(scores)) + 1, [len(scores)]])
+    ends = steps(scores)
     upper, lower = scores[ends[1:-1]], scores[ends[1:-1] - 1]
-    # A cut within the scores comes before one that never predicts a level.
-    width = np.concatenate([[-1.0], upper - lower, [-1.0]])
     error = np.empty(len(scores) + 1)
     thresholds, cut = np.empty(n_levels - 1), 0
     for k in range(n_levels - 1):
         error[0] = 0.0
         np.cumsum(np.where(codes > k, cost, -cost), out=error[1:])
-        # Of the cuts of least error, from that of the level before on, the last of the widest.
+        # Of the cuts of least error, from that of the level before on, the widest within the
+        # scores; else by rounding only: the cut before is as good.
         at = error[ends]
         best = np.flatnonzero(at[cut:] <= at.min() + equal) + cut
-        if len(best):  # else by rounding only: the cut before is as good
-            cut = int(best[np.flatnonzero(width[best] == width[best].max())[-1]])
+        inner = best[(best > 0) & (best < len(ends) - 1)]
+        if len(best):
+            cut = 1 + widest_gap(lower, upper, inner - 1) if len(inner) else int(best[-1])
         if 0 < cut < len(ends) - 1:
             thresholds[k] = between(float(lower[cut - 1]), float(upper[cut - 1]))
         else:

@@ -28,6 +28,7 @@ from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.findings import Finding, FindingKind
 from rareclass.parameters import check_number
+from rareclass.stored import plain_data
 
 BLOCK, REVIEW, PASS = "block", "review", "pass"
 
@@ -262,7 +263,7 @@ class ChosenBand:
 
     def to_dict(self) -> dict[str, Any]:
         """Return both thresholds as plain numbers."""
-        return {"block": self.block.to_dict(), "review": self.review.to_dict()}
+        return plain_data(self)
 
 
 @dataclass(frozen=True)

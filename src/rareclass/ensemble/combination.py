@@ -23,7 +23,7 @@ import numpy as np
 
 from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
 from rareclass.ensemble.training_rows import HeldOutRows
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import setting_error
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
 from rareclass.metrics import Interval, interval, precision_at_k, roc_auc
 
@@ -77,9 +77,7 @@ def as_objective(objective: Any) -> Scoring:
     if match is None:
         return as_scoring(objective, OBJECTIVES)
     if int(match[1]) < 1:
-        raise InputError(
-            f"objective={objective!r} names 0 rows.", "Name 1 or more.", ErrorKind.SETTING
-        )
+        raise setting_error(f"objective={objective!r} names 0 rows.", "Name 1 or more.")
     return partial(precision_at, int(match[1]))
 
 
@@ -166,32 +164,13 @@ class Combination(NamedTuple):
         return scores
 
 
-def combine(
-    candidates: Sequence["Candidate"],
-    held_out: HeldOutRows,
-    objective: Scoring,
-    seed: int,
-) -> Combination:
-    """Choose weights of the candidates by held-out rows, and learn the combination's own scale.
-
-    Where no rare row is held out (there is one), the first settings of all members share equally.
-    """
-    return _combined(_on_scales(candidates, held_out), held_out, objective, seed)
-
-
-def cross_fitted_log_rates(
-    candidates: Sequence["Candidate"],
-    held_out: HeldOutRows,
-    objective: Scoring,
-    seed: int,
-) -> np.ndarray:
+def cross_fitted_log_rates(scaled: Sequence[ScaledCandidate], held_out: HeldOutRows) -> np.ndarray:
     """Return ln F of every tested row by weights and scale of the other folds alone, in order.
 
     Weights flatter the rows that they were chosen on. The rows have at least two folds. O(n_folds)
     times `combine`.
     """
     assert held_out.fold is not None
-    scaled = _on_scales(candidates, held_out)
     rarity_of = {id(each.candidate): each.rarity for each in scaled}
     rates = np.empty(len(held_out.tested))
     of_row = held_out.fold[held_out.tested]
@@ -199,7 +178,7 @@ def cross_fitted_log_rates(
         within = of_row == number
         others = held_out._replace(tested=held_out.tested[~within])
         of_others = [each._replace(rarity=each.rarity[~within]) for each in scaled]
-        combination = _combined(of_others, others, objective, seed)
+        combination = combine(of_others, others)
         rarity = np.zeros(np.count_nonzero(within))
         for each, weight in combination.in_use():
             rarity += weight * rarity_of[id(each.candidate)][within]
@@ -207,7 +186,7 @@ def cross_fitted_log_rates(
     return rates
 
 
-def _on_scales(candidates: Sequence["Candidate"], held_out: HeldOutRows) -> list[ScaledCandidate]:
+def on_scales(candidates: Sequence["Candidate"], held_out: HeldOutRows) -> list[ScaledCandidate]:
     """Place the held-out scores of candidates on their scales."""
     scaled = []
     for each in candidates:
@@ -218,42 +197,35 @@ def _on_scales(candidates: Sequence["Candidate"], held_out: HeldOutRows) -> list
     return scaled
 
 
-def _combined(
-    scaled: Sequence[ScaledCandidate],
-    held_out: HeldOutRows,
-    objective: Scoring,
-    seed: int,
-) -> Combination:
-    """`combine` of candidates on their scales."""
-    scaled = [each._replace(objective=held_out.measure(objective, each.rarity)) for each in scaled]
+def combine(scaled: Sequence[ScaledCandidate], held_out: HeldOutRows) -> Combination:
+    """Choose weights of the candidates by held-out rows, and learn the combination's own scale.
+
+    Where no rare row is held out (there is one), the first settings of all members share equally.
+    """
+    scaled = [each._replace(objective=held_out.measure(each.rarity)) for each in scaled]
     if np.isnan([each.objective for each in scaled]).any():
         first = {each.candidate.member.name: each for each in reversed(scaled)}
         scaled = list(reversed(first.values()))
         weights = np.full(len(scaled), 1.0 / len(scaled))
     else:
         scaled.sort(key=lambda each: -each.objective)
-        weights = _choose_weights(scaled, held_out, objective, seed)
+        weights = _choose_weights(scaled, held_out)
     rarity = np.column_stack([each.rarity for each in scaled]) @ weights
     return Combination(scaled, weights, _scale(rarity, held_out))
 
 
-def _choose_weights(
-    scaled: Sequence[ScaledCandidate],
-    held_out: HeldOutRows,
-    objective: Scoring,
-    seed: int,
-) -> np.ndarray:
+def _choose_weights(scaled: Sequence[ScaledCandidate], held_out: HeldOutRows) -> np.ndarray:
     """Choose weights of candidates in order of the objective: of the best settings of members."""
-    places, part = _rows_to_weigh_on(scaled, held_out, seed)
+    places, part = _rows_to_weigh_on(scaled, held_out)
     chosen = best_settings(scaled, _SETTINGS_A_MEMBER)
     scores = np.column_stack([scaled[k].rarity[places] for k in chosen])
-    bounds = [interval_of(objective, part, column) for column in scores.T]
+    bounds = [interval_of(part, column) for column in scores.T]
     best = max(bounds, key=lambda bound: bound.value)
     near = np.array([bound.value >= best.low for bound in bounds])
     n_begin = min(N_BEGIN, int(near.sum()))
     votes = [
-        greedy_weights(scores, partial(part.measure, measure), n_begin)
-        for measure in (objective, roc_auc)
+        greedy_weights(scores, part._replace(objective=measure).measure, n_begin)
+        for measure in (part.objective, roc_auc)
     ]
     n_rare = np.count_nonzero(part.is_rare[part.tested])
     heard = n_rare / (n_rare + _RARE_ROWS_UNHEARD)
@@ -264,13 +236,13 @@ def _choose_weights(
     return weights / weights.sum()
 
 
-def interval_of(objective: Scoring, held_out: HeldOutRows, scores: np.ndarray) -> Interval:
+def interval_of(held_out: HeldOutRows, scores: np.ndarray) -> Interval:
     """Return the confidence interval that says who is near the best.
 
     That of AUC where AUC is the objective, else of average precision, which looks at the top as
     other objectives do.
     """
-    measure = "roc_auc" if objective is roc_auc else "average_precision"
+    measure = "roc_auc" if held_out.objective is roc_auc else "average_precision"
     is_rare = held_out.is_rare[held_out.tested]
     return interval(measure, is_rare, scores, held_out.tested_weight, _LEVEL)
 
@@ -319,7 +291,7 @@ def best_settings(scaled: Sequence[ScaledCandidate], most: int) -> list[int]:
 
 
 def _rows_to_weigh_on(
-    scaled: Sequence[ScaledCandidate], held_out: HeldOutRows, seed: int
+    scaled: Sequence[ScaledCandidate], held_out: HeldOutRows
 ) -> tuple[np.ndarray, HeldOutRows]:
     """Return positions among the tested rows, and those rows: enough to choose weights on.
 
@@ -333,4 +305,4 @@ def _rows_to_weigh_on(
     highest = np.max([each.rarity for each in scaled], axis=0)
     highest[kept] = -np.inf
     kept[np.argpartition(highest, -_MOST_WEIGHED // 2)[-_MOST_WEIGHED // 2 :]] = True
-    return held_out.thinned(kept, _MOST_WEIGHED // 2, seed)
+    return held_out.thinned(kept, _MOST_WEIGHED // 2)

@@ -3,12 +3,13 @@
 A model file holds this alone, and opening one imports neither scikit-learn nor a member's library.
 """
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rareclass.ensemble.which_class import LN_10, WhichClass, summed_rarity
 from rareclass.rows.memory import count_threads, in_order
+from rareclass.stored import KeptPart
 
 # A RareClassifier is made, and its settings are read, without what reads tables and scores them.
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _SCORED_ROWS = 20_000
 
 
-class CombinedRanking:
+class CombinedRanking(KeptPart):
     """Members with weight, the views that they see, and the scale of their combination.
 
     Attributes
@@ -50,14 +51,6 @@ class CombinedRanking:
     pos_label_: Any
     which_class_: WhichClass | None
     n_jobs: int | None
-
-    @classmethod
-    def of(cls, fitted: "CombinedRanking") -> Self:
-        """Return what of a fitted estimator scores and explains rows."""
-        ranking = cls()
-        names = [name for name in CombinedRanking.__annotations__ if name in vars(fitted)]
-        vars(ranking).update({name: vars(fitted)[name] for name in names})
-        return ranking
 
     @property
     def has_several(self) -> bool:

@@ -44,7 +44,6 @@ class CrossFitting:
 
     views: TrainingViews
     held_out: HeldOutRows
-    seed: int
     n_jobs: int
     limit: TimeLimit = field(default_factory=lambda: TimeLimit.from_now(None))
     report: Callable[[str], None] = lambda name: None  # called before a member is learned
@@ -76,7 +75,7 @@ class CrossFitting:
     def _learn(self, member: Member) -> None:
         """Learn a member from all rows, or from as many of the majority as it learns from."""
         started = learning_clock()
-        every = rows = self.views.folds(member.view, self.seed, self.n_jobs)
+        every = rows = self.views.folds(member.view, self.held_out.seed, self.n_jobs)
         if self.candidates:
             rows = every = replace(every, check=self.limit.check)
         learned, most = np.arange(len(every.fold)), member.most_majority

@@ -9,7 +9,6 @@ from scipy import sparse
 from rareclass.ensemble.combination import Combination
 from rareclass.ensemble.score_functions import scores_of
 from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
-from rareclass.estimators.search import Scoring
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.metrics import interval, roc_auc
 
@@ -54,8 +53,6 @@ def permutation_importances(
     views: TrainingViews,
     held_out: HeldOutRows,
     combination: Combination,
-    objective: Scoring,
-    seed: int,
     n_jobs: int,
 ) -> np.ndarray:
     """Return the loss of the objective as each column is shuffled among held-out rows.
@@ -65,7 +62,7 @@ def permutation_importances(
     that alone tell most are shuffled, and the others are NaN. Cost: a scoring of these rows a
     column.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(held_out.seed)
     tested, is_rare = held_out.tested, held_out.is_rare[held_out.tested]
     most = min(_MOST_ROWS, max(_LEAST_ROWS, _MOST_CELLS // len(views.rows.table.columns)))
     rare = rng.permutation(tested[is_rare])[: most // 4]
@@ -96,7 +93,7 @@ def permutation_importances(
                 scores = scores_of(functions, X[name], n_jobs)
                 for (each, weight), column in zip(own, scores, strict=True):
                     total[:, chosen] -= weight * each.scale(column).reshape(len(columns), -1)
-        return [held_out.measure(objective, each, rows) for each in total]
+        return [held_out.measure(each, rows) for each in total]
 
     [whole] = merits_of([None])
     losses = np.full(len(views.rows.table.columns), np.nan)

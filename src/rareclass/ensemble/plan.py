@@ -6,10 +6,13 @@ in the order of their average rank, so that a time limit leaves the strongest
 (docs/decisions/0066).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from rareclass.ensemble.members.machines import (
     LaplaceOnQuantiles,
@@ -26,8 +29,21 @@ from rareclass.ensemble.members.trees import (
     SlowHistogramBoosting,
 )
 from rareclass.ensemble.time_limit import machine_speed
-from rareclass.errors import ErrorKind, InputError, MissingPackageError, counted, unknown_name
-from rareclass.parameters import check_number
+from rareclass.ensemble.training_rows import ALWAYS_LEARNED
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    MissingPackageError,
+    combination_error,
+    counted,
+    setting_error,
+    too_few_rows,
+    unknown_name,
+)
+from rareclass.estimators.search import Fold, make_folds
+from rareclass.folds.dealing import dealt, places, read_times, stretches
+from rareclass.labels.two_classes import Labels
+from rareclass.parameters import check_number, is_whole
 from rareclass.rows.memory import count_threads
 
 # By average rank of average precision, the best first (docs/decisions/0066).
@@ -58,15 +74,13 @@ PORTFOLIOS: dict[str, tuple[str, ...]] = {
     ),
 }
 # Members of "auto" for another effort than the standard one.
-_OF_EFFORT: dict[str, tuple[str, ...]] = {
-    "quick": (
-        HistogramBoosting.name,
-        ExtraTrees.name,
-        LogisticOnIndicators.name,
-        LogisticOnQuantiles.name,
-        MomentMember.name,
-    ),
-}
+_QUICK: tuple[str, ...] = (
+    HistogramBoosting.name,
+    ExtraTrees.name,
+    LogisticOnIndicators.name,
+    LogisticOnQuantiles.name,
+    MomentMember.name,
+)
 EFFORTS = ("quick", "standard", "thorough")
 
 
@@ -87,9 +101,7 @@ def make_members(members: Any, effort: str = "standard") -> list[Member]:
         )
     asked = [members] if isinstance(members, str) else members
     if not isinstance(asked, Sequence) or not len(asked):
-        raise InputError(
-            f"members={members!r} is empty.", "Name one, or list some.", ErrorKind.SETTING
-        )
+        raise setting_error(f"members={members!r} is empty.", "Name one, or list some.")
     made: dict[str, Member] = {}
     for each in asked:
         for member in _named(each, effort):
@@ -122,8 +134,8 @@ def _named(asked: Any, effort: str) -> list[Member]:
             value=asked,
         )
     if asked in PORTFOLIOS:
-        names = _OF_EFFORT.get(effort) if asked == "auto" else None
-        kinds = [MEMBERS[name] for name in names or PORTFOLIOS[asked]]
+        names = _QUICK if (asked, effort) == ("auto", "quick") else PORTFOLIOS[asked]
+        kinds = [MEMBERS[name] for name in names]
         return [kind() for kind in kinds if _is_there(kind)]
     if asked in MEMBERS:
         return [MEMBERS[asked]()]
@@ -146,18 +158,10 @@ _FEWEST_ROWS = 20_000
 _FIRST_PART, _MEMBERS_PART = 0.25, 0.75
 # Seconds of everything but the members, for a table and for each of its rows.
 _OTHER_SECONDS, _OTHER_SECONDS_A_ROW = 0.2, 4e-5
-
-
+# Parts of the rows where folds are too few to be parts.
+_PARTS = 5
 # Rows that are learned from at most, by effort; the members of an effort are in the registry.
 MOST_ROWS = {"quick": 50_000, "standard": 200_000, "thorough": 500_000}
-
-
-class TableShape(NamedTuple):
-    """Rows, rare rows and columns of a table: all that a plan looks at."""
-
-    n_rows: int
-    n_rare: int
-    n_columns: int
 
 
 @dataclass(frozen=True)
@@ -195,7 +199,7 @@ class Plan:
 def make_plan(
     effort: str,
     members: Sequence[Member],
-    shape: TableShape,
+    shape: Size,
     n_folds: int,
     n_threads: int = 1,
     seconds: float | None = None,
@@ -247,23 +251,146 @@ def folds_of(cv: Any, n_rows: int, n_rare: int, by_time: bool) -> Folds:
     return Folds(_FEWER_FOLDS)
 
 
-def _is_of_use(member: Member, effort: str, shape: TableShape) -> bool:
+def fold_numbers(
+    cv: Any,
+    labels: Labels,
+    n_rows: int,
+    seed: int,
+    groups: Any = None,
+    time: Any = None,
+    which: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the number of the fold that holds each row out, of shape (n_rows,), from 0 on.
+
+    Stratified and shuffled; rows of a group stay together; with `time` a fold is a stretch of it.
+    A single rare row is always learned from. Whatever the folds, both classes are among the rows
+    that a fold does not hold out. `which` of shape (n_rows,), -1 for the majority, spreads the rows
+    of each of several rare classes over the folds.
+
+    Raises `ValueError` on a `cv` that is none, and `InputError` where `cv` holds a row out twice or
+    leaves rows out which it does not test, and where groups or times do not fit the rows or leave
+    too few folds.
+    """
+    is_count = isinstance(cv, (bool, int, np.integer))
+    _check(cv, labels, is_count, groups is not None, time is not None)
+    if is_count and len(labels.rare) == 1:  # folds of the majority alone
+        number = np.full(n_rows, ALWAYS_LEARNED)
+        n_majority = len(labels.majority)
+        order = np.random.default_rng(seed).permutation(n_majority)
+        number[labels.majority] = order % min(int(cv), n_majority)
+        return number
+    if time is not None:
+        moment = places(read_times(time, n_rows), n_rows, "time")
+        return _split(labels, "time", partial(stretches, int(cv)), moment)
+    if groups is not None:
+        groups = group = places(groups, n_rows, "groups")
+        if is_count:
+            n_folds = min(int(cv), len(np.unique(group[labels.rare])))
+            return _split(labels, "groups", partial(dealt, n_folds, seed), group)
+    if is_count:
+        cv = min(int(cv), len(labels.rare), len(labels.majority))
+    folds = make_folds(cv, labels, n_rows, seed, "more rows", which, groups)
+    return _as_numbers(folds, labels, n_rows)
+
+
+def _check(cv: Any, labels: Labels, is_count: bool, has_groups: bool, has_time: bool) -> None:
+    if has_groups and has_time:
+        raise combination_error("groups and time are both given.", "Give one of them.")
+    if has_time and not is_count:
+        raise InputError(
+            f"cv={cv!r} is not a whole number, which folds by time need.",
+            "Give a number of folds, or no time.",
+            ErrorKind.COMBINATION,
+            value=cv,
+        )
+    if is_count and not is_whole(cv, 2):
+        raise InputError(
+            f"cv={cv!r} is not at least 2 folds.", "Give 2 or more.", ErrorKind.SETTING, value=cv
+        )
+    if is_count and len(labels.majority) < 2:
+        raise too_few_rows(
+            "The majority has 1 row of weight above 0, which cannot be both trained on and held "
+            "out.",
+            "Give more majority rows.",
+        )
+
+
+def _as_numbers(folds: list[Fold], labels: Labels, n_rows: int) -> np.ndarray:
+    """Return numbers of folds that each learn from all rows but those that they test."""
+    kept = labels.kept
+    number = np.full(n_rows, ALWAYS_LEARNED)
+    for k, fold in enumerate(folds):
+        twice = np.flatnonzero(fold.tested & (number >= 0))
+        if len(twice):
+            raise InputError(
+                f"cv holds row {twice[0]} out twice.",
+                "Give folds that hold each row out once at most.",
+                ErrorKind.ROWS,
+                row=int(twice[0]),
+            )
+        idle = kept[(fold.held_out & ~fold.tested)[kept]]
+        if len(idle):
+            raise InputError(
+                f"Fold {k + 1} of cv neither learns from nor tests {counted(len(idle), 'row')}, "
+                f"the first of them row {idle[0]}.",
+                "Give folds that learn from all rows but those that they test. For folds by time, "
+                "pass time to fit.",
+                ErrorKind.ROWS,
+                row=int(idle[0]),
+            )
+        number[fold.tested] = k
+    return number
+
+
+def _split(
+    labels: Labels,
+    name: str,
+    split: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    place: np.ndarray,
+) -> np.ndarray:
+    """Split the rows that count by group or time, so that each fold leaves both classes."""
+    kept, number = labels.kept, np.full(len(place), ALWAYS_LEARNED)
+    number[kept] = split(labels.is_rare(len(place))[kept], place[kept])
+    for kind, rows in (("rare", labels.rare), ("majority", labels.majority)):
+        if len(np.unique(number[rows])) == 1:
+            raise too_few_rows(
+                f"{name} puts all {kind} rows into one fold, which would have none to learn from.",
+                f"Fit without {name}.",
+            )
+    return number
+
+
+def parts_of_rows(
+    n_rows: int, seed: int, groups: np.ndarray | None = None, time: np.ndarray | None = None
+) -> np.ndarray:
+    """Return parts of the rows, of shape (n_rows,), where folds are too few to be parts.
+
+    Dealt at random; rows of a group are in one part, and with `time` a part is a stretch of it.
+    Groups and times are numbered from 0 on.
+    """
+    if time is not None:
+        return time * _PARTS // (int(time.max()) + 1)
+    group = np.arange(n_rows) if groups is None else groups
+    return np.random.default_rng(seed).permutation(int(group.max()) + 1)[group] % _PARTS
+
+
+def _is_of_use(member: Member, effort: str, shape: Size) -> bool:
     """Return whether a member adds something to others on a table of this shape."""
     least = min(member.least_rows, _LEAST_ROWS if effort == "thorough" else member.least_rows)
-    is_narrow = member.most_columns is None or shape.n_columns <= member.most_columns
+    is_narrow = member.most_columns is None or shape.n_features <= member.most_columns
     return shape.n_rows >= least and is_narrow
 
 
-def member_seconds(member: Member, plan: Plan, shape: TableShape) -> float:
+def member_seconds(member: Member, plan: Plan, shape: Size) -> float:
     """Seconds of one thread of the reference machine for all folds of a member."""
     n_majority = plan.n_rows - min(shape.n_rare, plan.n_rows)
     if member.most_majority is not None:
         n_majority = min(n_majority, member.most_majority)
-    size = Size(shape.n_rare + n_majority, shape.n_rare, shape.n_columns)
+    size = Size(shape.n_rare + n_majority, shape.n_rare, shape.n_features)
     return plan.n_folds * member.seconds(size)
 
 
-def _seconds(members: Sequence[Member], plan: Plan, shape: TableShape, n_threads: int) -> float:
+def _seconds(members: Sequence[Member], plan: Plan, shape: Size, n_threads: int) -> float:
     """Seconds of this machine for some members and everything else; folds run side by side."""
     at_once = min(n_threads, plan.n_folds)
     of_members = sum(member_seconds(each, plan, shape) for each in members) / at_once
@@ -271,7 +398,7 @@ def _seconds(members: Sequence[Member], plan: Plan, shape: TableShape, n_threads
     return (of_members + others) / machine_speed()
 
 
-def _within(plan: Plan, shape: TableShape, n_threads: int, seconds: float) -> Plan:
+def _within(plan: Plan, shape: Size, n_threads: int, seconds: float) -> Plan:
     """Return what of a plan is likely to end in time: fewer rows, then the first members alone."""
     first = plan.members[:1]
     while (

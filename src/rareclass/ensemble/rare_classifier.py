@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from rareclass.decide.class_thresholds import decades_above, thresholds_in_step
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.ensemble.combined_ranking import CombinedRanking
-from rareclass.ensemble.training_rows import FitInput, FoldedRows, read_training_rows
+from rareclass.ensemble.training_rows import FitInput, FoldedRows, HeldOutRows, read_training_rows
 from rareclass.ensemble.which_class import LN_10
 from rareclass.errors import counted
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rareclass.ensemble.members.member import Member
     from rareclass.ensemble.plan import Plan
     from rareclass.ensemble.time_limit import TimeLimit
-    from rareclass.estimators.search import Scoring
 
 
 class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
@@ -241,7 +240,12 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             Folds are stretches of time, so that held-out rows are not neighbours of others. Dates,
             text such as "2026-03-01T12:00", or numbers.
         """
-        from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
+        from rareclass.ensemble.combination import (
+            as_objective,
+            combine,
+            cross_fitted_log_rates,
+            on_scales,
+        )
         from rareclass.ensemble.plan import make_members
         from rareclass.ensemble.time_limit import TimeLimit
         from rareclass.ensemble.which_class import learn_classes
@@ -253,20 +257,20 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         objective, members = as_objective(self.objective), make_members(self.members, self.effort)
         rows = self._read(FitInput(X, y, sample_weight, groups, time), seed)
         self.plan_ = self._plan(rows, members)
-        fitted = self._cross_fit(self.plan_, rows, limit, seed)
-        views, held_out = fitted.views, fitted.held_out
-        combination = combine(fitted.candidates, held_out, objective, seed)
-        log_rates = cross_fitted_log_rates(fitted.candidates, held_out, objective, seed)
+        rows = rows.thinned(self.plan_.n_rows, seed)
+        held_out = HeldOutRows.of(rows, seed, objective)
+        fitted = self._cross_fit(self.plan_, rows, held_out, limit)
+        views, scaled = fitted.views, on_scales(fitted.candidates, held_out)
+        combination = combine(scaled, held_out)
+        log_rates = cross_fitted_log_rates(scaled, held_out)
         self.members_ = combination.learned_members()
         self.scale_, self.statistics_ = combination.scale, views.statistics
-        classes = None
-        if self.has_several:
-            classes = learn_classes(fitted, len(self.pos_label_), objective)
+        classes = learn_classes(fitted, len(self.pos_label_)) if self.has_several else None
         self.which_class_ = None if classes is None else classes.which
         used = {each.view for members in self._ensembles() for each in members}
         self.views_ = {name: view for name, view in views.views.items() if name in used}
         scores = -log_rates / LN_10
-        self.held_out_score_ = held_out.measure(objective, scores)
+        self.held_out_score_ = held_out.measure(scores)
         self.n_splits_ = views.rows.n_folds
         is_rare = held_out.is_rare[held_out.tested]
         weight = held_out.tested_weight
@@ -288,7 +292,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             self.class_offsets_ = self._class_offsets(views.rows, weight)
         if views.rows.merged is not None:
             self.held_out_ = views.rows.merged.spread(self.held_out_)
-        self._describe(fitted, combination, objective)
+        self._describe(fitted, combination)
         return self
 
     def _predict_proba(self, X: Any) -> np.ndarray:
@@ -389,13 +393,13 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         return plan
 
     def _cross_fit(
-        self, plan: "Plan", rows: FoldedRows, limit: "TimeLimit", seed: int
+        self, plan: "Plan", rows: FoldedRows, held_out: HeldOutRows, limit: "TimeLimit"
     ) -> "CrossFitting":
         """Learn the members of the plan; Ctrl-C or the time limit ends it early."""
         from rareclass.ensemble.cross_fitting import CrossFitting
         from rareclass.ensemble.identifiers import without_identifiers
         from rareclass.ensemble.plan import threads_for
-        from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
+        from rareclass.ensemble.training_rows import TrainingViews
 
         n_threads, begun = threads_for(rows.table.n_rows, self.n_jobs), set[str]()
         with track("RareClassifier", len(plan.members), self.verbose) as advance:
@@ -404,12 +408,9 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
                 advance(bool(begun), name)
                 begun.add(name)
 
-            rows = rows.thinned(plan.n_rows, seed)
-            views = without_identifiers(
-                TrainingViews(rows, self.absolute_time), self.absolute_time, seed
-            )
-            held_out = HeldOutRows.of(rows, seed)
-            fitted = CrossFitting(views, held_out, seed, n_threads, limit, report)
+            views = TrainingViews(rows, self.absolute_time)
+            views = without_identifiers(views, self.absolute_time, held_out.seed)
+            fitted = CrossFitting(views, held_out, n_threads, limit, report)
             self.interrupted_ = False
             try:
                 with threadpool_limits(1, user_api="blas"):  # waiting, they spin in others' way
@@ -446,9 +447,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
                 finding=Finding(FindingKind.TIME_LIMIT, values, remedy),
             )
 
-    def _describe(
-        self, fitted: "CrossFitting", combination: "Combination", objective: "Scoring"
-    ) -> None:
+    def _describe(self, fitted: "CrossFitting", combination: "Combination") -> None:
         """Keep the leaderboard and the importances of columns, of held-out rows."""
         from rareclass.ensemble.identifiers import columns_by_value
         from rareclass.ensemble.importances import (
@@ -465,9 +464,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         losses = np.full(len(views.rows.table.columns), np.nan)
         if y.any():
             try:
-                losses = permutation_importances(
-                    views, held_out, combination, objective, fitted.seed, fitted.n_jobs
-                )
+                losses = permutation_importances(views, held_out, combination, fitted.n_jobs)
             except KeyboardInterrupt:
                 if not self._keeps_at_interrupt:
                     raise

@@ -1,26 +1,23 @@
 """The rows that an ensemble learns from and is measured on: typed, weighted, in folds, encoded."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, counted
-from rareclass.folds.dealing import dealt, places, read_times, stretches
+from rareclass.folds.dealing import places, read_times
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
-from rareclass.parameters import is_whole
+from rareclass.metrics import average_precision
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.rows.source import is_dask
 
 if TYPE_CHECKING:
     from rareclass.encoding.label_statistics import TrainingPart
     from rareclass.encoding.typed_table import TypedTable
-    from rareclass.ensemble.members.member import EncodedFolds, RowsAsUnseen
-    from rareclass.ensemble.plan import TableShape
-    from rareclass.estimators.search import Fold, Scoring
+    from rareclass.ensemble.members.member import EncodedFolds, RowsAsUnseen, Size
+    from rareclass.estimators.search import Scoring
 
 # Larger weights are no numbers of copies, whole or not.
 _MOST_COPIES = 1e9
@@ -31,6 +28,10 @@ _FEWEST_PARTS = 2
 # Majority rows that every member scores out of fold, at most: more would hardly make measures
 # more precise, and cost time that learning can use.
 _MOST_HELD_OUT = 100_000
+
+
+# The fold of rows that every fold learns from, and none scores.
+ALWAYS_LEARNED = -1
 
 
 class FitInput(NamedTuple):
@@ -67,11 +68,11 @@ class FoldedRows(NamedTuple):
     merged: "MergedRows | None" = None
 
     @property
-    def shape(self) -> "TableShape":
+    def shape(self) -> "Size":
         """Rows, rare rows and columns, for the plan."""
-        from rareclass.ensemble.plan import TableShape
+        from rareclass.ensemble.members.member import Size
 
-        return TableShape(self.table.n_rows, int(self.is_rare.sum()), len(self.table.columns))
+        return Size(self.table.n_rows, int(self.is_rare.sum()), len(self.table.columns))
 
     @property
     def held_out_fold(self) -> np.ndarray:
@@ -149,7 +150,7 @@ def read_training_rows(
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
     """
     from rareclass.encoding.typed_table import read_table, with_equal_rows_together
-    from rareclass.ensemble.plan import folds_of
+    from rareclass.ensemble.plan import fold_numbers, folds_of, parts_of_rows
 
     given = FitInput(given.X, *map(_here, given[1:]))
     number, weight = _drawn_part(given, cv, pos_label, seed)
@@ -159,8 +160,6 @@ def read_training_rows(
     )
     table = read_table(_here(given.X, number))
     labels, which = read_labels(y, weight, pos_label, table.n_rows, several=True), None
-    is_rare = np.zeros(table.n_rows, dtype=bool)
-    is_rare[labels.rare] = True
     if labels.codes is not None:
         which = np.full(table.n_rows, -1, dtype=np.int16)
         which[labels.rare] = np.unique(labels.codes, return_inverse=True)[1]
@@ -169,10 +168,10 @@ def read_training_rows(
     time = None if time is None else places(read_times(time, table.n_rows), table.n_rows, "time")
     groups = None if groups is None else places(groups, table.n_rows, "groups")
     weight, fold = row_weights(weight, table.n_rows), np.full(table.n_rows, ALWAYS_LEARNED)
-    rows = FoldedRows(table, is_rare, weight, fold, number, which=which)
+    rows = FoldedRows(table, labels.is_rare(table.n_rows), weight, fold, number, which=which)
     if isinstance(cv, (str, int, np.integer)):
         group = table.groups_of_equal(groups, time)
-        kept = np.sort(np.concatenate([labels.rare, labels.majority]))
+        kept = labels.kept
         distinct, rows = _merged(rows, kept, group)
         if rows.merged is not None:
             labels, group = labels.of_rows(distinct, rows.weight), group[distinct]
@@ -193,7 +192,7 @@ def read_training_rows(
         moment=rows.table.moment if is_drawn else time,
         label_part=part,
     )
-    return _weighed(rows, np.sort(np.concatenate([labels.rare, labels.majority]))), labels
+    return _weighed(rows, labels.kept), labels
 
 
 def _merged(rows: FoldedRows, kept: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, FoldedRows]:
@@ -258,9 +257,8 @@ def _drawn_part(
     n_majority = max(_MOST_READ - len(labels.rare), _MOST_READ // 2)
     if n_majority >= len(labels.majority):
         return None, given.weight
-    is_rare = np.zeros(n_rows, dtype=bool)
-    is_rare[labels.rare] = True
-    return draw_majority(is_rare, row_weights(given.weight, n_rows), n_majority, seed)
+    weight = row_weights(given.weight, n_rows)
+    return draw_majority(labels.is_rare(n_rows), weight, n_majority, seed)
 
 
 class TrainingViews:
@@ -398,182 +396,45 @@ class HeldOutRows(NamedTuple):
     `is_rare` and `weight` (None: every row counts once) have an entry a training row. Under these
     weights the rows `tested`, row numbers, stand for all rows that folds hold out. `fold` of shape
     (n_rows,) is the fold that holds a row out; None where one function scored all tested rows.
+    Scores are measured by the `objective`; draws are by the `seed`.
     """
 
     is_rare: np.ndarray
     weight: np.ndarray | None
     tested: np.ndarray
     fold: np.ndarray | None = None
+    objective: "Scoring" = average_precision
+    seed: int = 0
 
     @classmethod
-    def of(cls, rows: FoldedRows, seed: int) -> "HeldOutRows":
+    def of(cls, rows: FoldedRows, seed: int, objective: "Scoring") -> Self:
         """Take all rows that a fold holds out, or all rare ones and a draw of 100,000 others."""
         tested = np.flatnonzero(rows.held_out_fold >= 0)
         is_rare = rows.is_rare[tested]
-        every = cls(rows.is_rare, rows.weight, tested, rows.held_out_fold)
+        every = cls(rows.is_rare, rows.weight, tested, rows.held_out_fold, objective, seed)
         if len(tested) - int(is_rare.sum()) <= _MOST_HELD_OUT:
             return every
-        return every.thinned(is_rare, _MOST_HELD_OUT, seed)[1]
+        return every.thinned(is_rare, _MOST_HELD_OUT)[1]
 
-    def thinned(self, kept: np.ndarray, n_others: int, seed: int) -> tuple[np.ndarray, Self]:
+    def thinned(self, kept: np.ndarray, n_others: int) -> tuple[np.ndarray, Self]:
         """Keep the tested rows `kept` and draw others: their positions, and the rows.
 
         The draw stands for all of the others by its weight.
         """
-        drawn = draw_majority(kept, self.tested_weight, n_others, seed)
+        drawn = draw_majority(kept, self.tested_weight, n_others, self.seed)
         of_row = np.zeros(len(self.is_rare))
         of_row[self.tested[drawn.rows]] = drawn.weight
         return drawn.rows, self._replace(weight=of_row, tested=self.tested[drawn.rows])
 
-    def measure(
-        self, objective: "Scoring", scores: np.ndarray, rows: np.ndarray | None = None
-    ) -> float:
+    def measure(self, scores: np.ndarray, rows: np.ndarray | None = None) -> float:
         """Return the objective of scores of rows, by default of those tested; NaN for one class."""
         rows = self.tested if rows is None else rows
         y = self.is_rare[rows]
         if y.all() or not y.any():
             return float("nan")
-        return objective(y, scores, None if self.weight is None else self.weight[rows])
+        return self.objective(y, scores, None if self.weight is None else self.weight[rows])
 
     @property
     def tested_weight(self) -> np.ndarray | None:
         """Weights of the rows `tested`, if there are any."""
         return None if self.weight is None else self.weight[self.tested]
-
-
-_PARTS = 5
-# The fold of rows that every fold learns from, and none scores.
-ALWAYS_LEARNED = -1
-
-
-def fold_numbers(
-    cv: Any,
-    labels: Labels,
-    n_rows: int,
-    seed: int,
-    groups: Any = None,
-    time: Any = None,
-    which: np.ndarray | None = None,
-) -> np.ndarray:
-    """Return the number of the fold that holds each row out, of shape (n_rows,), from 0 on.
-
-    Stratified and shuffled; rows of a group stay together; with `time` a fold is a stretch of it.
-    A single rare row is always learned from. Whatever the folds, both classes are among the rows
-    that a fold does not hold out. `which` of shape (n_rows,), -1 for the majority, spreads the rows
-    of each of several rare classes over the folds.
-
-    Raises `ValueError` on a `cv` that is none, and `InputError` where `cv` holds a row out twice or
-    leaves rows out which it does not test, and where groups or times do not fit the rows or leave
-    too few folds.
-    """
-    from rareclass.estimators.search import make_folds
-
-    is_count = isinstance(cv, (bool, int, np.integer))
-    _check(cv, labels, is_count, groups is not None, time is not None)
-    is_rare = np.zeros(n_rows, dtype=bool)
-    is_rare[labels.rare] = True
-    if is_count and len(labels.rare) == 1:  # folds of the majority alone
-        number = np.full(n_rows, ALWAYS_LEARNED)
-        n_majority = len(labels.majority)
-        order = np.random.default_rng(seed).permutation(n_majority)
-        number[labels.majority] = order % min(int(cv), n_majority)
-        return number
-    if time is not None:
-        moment = places(read_times(time, n_rows), n_rows, "time")
-        return _split(labels, "time", partial(stretches, int(cv)), is_rare, moment)
-    if groups is not None:
-        groups = group = places(groups, n_rows, "groups")
-        if is_count:
-            n_folds = min(int(cv), len(np.unique(group[labels.rare])))
-            return _split(labels, "groups", partial(dealt, n_folds, seed), is_rare, group)
-    if is_count:
-        cv = min(int(cv), len(labels.rare), len(labels.majority))
-    folds = make_folds(cv, labels, n_rows, seed, "more rows", which, groups)
-    return _as_numbers(folds, labels, n_rows)
-
-
-def _check(cv: Any, labels: Labels, is_count: bool, has_groups: bool, has_time: bool) -> None:
-    if has_groups and has_time:
-        raise InputError(
-            "groups and time are both given.", "Give one of them.", ErrorKind.COMBINATION
-        )
-    if has_time and not is_count:
-        raise InputError(
-            f"cv={cv!r} is not a whole number, which folds by time need.",
-            "Give a number of folds, or no time.",
-            ErrorKind.COMBINATION,
-            value=cv,
-        )
-    if is_count and not is_whole(cv, 2):
-        raise InputError(
-            f"cv={cv!r} is not at least 2 folds.", "Give 2 or more.", ErrorKind.SETTING, value=cv
-        )
-    if is_count and len(labels.majority) < 2:
-        raise InputError(
-            "The majority has 1 row of weight above 0, which cannot be both trained on and held "
-            "out.",
-            "Give more majority rows.",
-            ErrorKind.TOO_FEW_ROWS,
-        )
-
-
-def _as_numbers(folds: "list[Fold]", labels: Labels, n_rows: int) -> np.ndarray:
-    """Return numbers of folds that each learn from all rows but those that they test."""
-    kept = np.sort(np.concatenate([labels.rare, labels.majority]))
-    number = np.full(n_rows, ALWAYS_LEARNED)
-    for k, fold in enumerate(folds):
-        twice = np.flatnonzero(fold.tested & (number >= 0))
-        if len(twice):
-            raise InputError(
-                f"cv holds row {twice[0]} out twice.",
-                "Give folds that hold each row out once at most.",
-                ErrorKind.ROWS,
-                row=int(twice[0]),
-            )
-        idle = kept[(fold.held_out & ~fold.tested)[kept]]
-        if len(idle):
-            raise InputError(
-                f"Fold {k + 1} of cv neither learns from nor tests {counted(len(idle), 'row')}, "
-                f"the first of them row {idle[0]}.",
-                "Give folds that learn from all rows but those that they test. For folds by time, "
-                "pass time to fit.",
-                ErrorKind.ROWS,
-                row=int(idle[0]),
-            )
-        number[fold.tested] = k
-    return number
-
-
-def _split(
-    labels: Labels,
-    name: str,
-    split: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    is_rare: np.ndarray,
-    place: np.ndarray,
-) -> np.ndarray:
-    """Split the rows that count by group or time, so that each fold leaves both classes."""
-    kept = np.sort(np.concatenate([labels.rare, labels.majority]))
-    number = np.full(len(is_rare), ALWAYS_LEARNED)
-    number[kept] = split(is_rare[kept], place[kept])
-    for kind, rows in (("rare", labels.rare), ("majority", labels.majority)):
-        if len(np.unique(number[rows])) == 1:
-            raise InputError(
-                f"{name} puts all {kind} rows into one fold, which would have none to learn from.",
-                f"Fit without {name}.",
-                ErrorKind.TOO_FEW_ROWS,
-            )
-    return number
-
-
-def parts_of_rows(
-    n_rows: int, seed: int, groups: np.ndarray | None = None, time: np.ndarray | None = None
-) -> np.ndarray:
-    """Return parts of the rows, of shape (n_rows,), where folds are too few to be parts.
-
-    Dealt at random; rows of a group are in one part, and with `time` a part is a stretch of it.
-    Groups and times are numbered from 0 on.
-    """
-    if time is not None:
-        return time * _PARTS // (int(time.max()) + 1)
-    group = np.arange(n_rows) if groups is None else groups
-    return np.random.default_rng(seed).permutation(int(group.max()) + 1)[group] % _PARTS

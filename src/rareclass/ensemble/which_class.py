@@ -27,7 +27,6 @@ from rareclass.folds.majority_part import draw_classes
 if TYPE_CHECKING:
     from rareclass.ensemble.cross_fitting import Candidate, CrossFitting
     from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
-    from rareclass.estimators.search import Scoring
 
 # Quick members that differ from each other. Of those that the user allows; all of theirs else.
 _MEMBERS = ("extra trees", "logistic regression", "histogram boosting")
@@ -122,18 +121,18 @@ class LearnedClasses(NamedTuple):
     held_out: np.ndarray  # (n_tested, n_classes)
 
 
-def learn_classes(fitted: "CrossFitting", n_classes: int, objective: "Scoring") -> LearnedClasses:
+def learn_classes(fitted: "CrossFitting", n_classes: int) -> LearnedClasses:
     """Learn the classes of the rare rows by members that the table was learned by.
 
     Time: that of the members on the rare rows, for each class.
     """
     of_row = fitted.views.rows.which
     assert of_row is not None
-    rare = _learned_from(of_row, fitted.views.rows.weight, n_classes, fitted.seed)
+    learned = _learned_from(of_row, fitted.views.rows.weight, n_classes, fitted.held_out.seed)
     n_rankings = 1 if n_classes == 2 else n_classes
     rankings, held_out = [], []
     for k in range(n_rankings):
-        ranking, probability = _learn_class(fitted, rare, of_row[rare.rows] == k, objective)
+        ranking, probability = _learn_class(fitted, *learned, of_row[learned[0]] == k)
         rankings.append(ranking)
         held_out.append(probability)
     which = WhichClass(n_classes, rankings)
@@ -142,48 +141,41 @@ def learn_classes(fitted: "CrossFitting", n_classes: int, objective: "Scoring") 
     return LearnedClasses(which, probabilities[tested])
 
 
-class _LearnedRows(NamedTuple):
-    """Numbers of the rare rows that the classes are learned from, and their weights, if any."""
-
-    rows: np.ndarray
-    weight: np.ndarray | None
-
-
 def _learned_from(
     of_row: np.ndarray, weight: np.ndarray | None, n_classes: int, seed: int
-) -> _LearnedRows:
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Take all rare rows; of very many draw as many of each class, with the weight of the class."""
     rare = np.flatnonzero(of_row >= 0)
     if len(rare) <= _MOST_ROWS:
-        return _LearnedRows(rare, None if weight is None else weight[rare])
+        return rare, None if weight is None else weight[rare]
     most = [_MOST_ROWS // n_classes] * n_classes
-    return _LearnedRows(*draw_classes(of_row, weight, most, seed))
+    return draw_classes(of_row, weight, most, seed)
 
 
 def _learn_class(
-    fitted: "CrossFitting", rare: _LearnedRows, is_class: np.ndarray, objective: "Scoring"
+    fitted: "CrossFitting", rare: np.ndarray, weight: np.ndarray | None, is_class: np.ndarray
 ) -> tuple[ClassRanking, np.ndarray]:
     """Learn one class against the other rare rows; return P of all rows of the table as well."""
-    from rareclass.ensemble.combination import combine, cross_fitted_log_rates
+    from rareclass.ensemble.combination import combine, cross_fitted_log_rates, on_scales
     from rareclass.ensemble.cross_fitting import CrossFitting
     from rareclass.ensemble.training_rows import HeldOutRows, ViewsOfPart
     from rareclass.estimators.estimator import learn_calibration
 
-    views = ViewsOfPart(fitted.views, rare.rows, is_class)
-    rows = views.rows = views.rows._replace(weight=rare.weight)
-    weight = np.ones(len(rare.rows)) if rows.weight is None else rows.weight
+    views = ViewsOfPart(fitted.views, rare, is_class)
+    rows = views.rows = views.rows._replace(weight=weight)
+    weight = np.ones(len(rare)) if weight is None else weight
     share = float(weight @ is_class / weight.sum())
     none = ClassRanking([], None, None, share)
     everywhere = np.full(len(fitted.views.rows.is_rare), share)
     of_class = rows.held_out_fold[is_class]
     if len(np.unique(of_class[of_class >= 0])) < 2 or is_class.all():
         return none, everywhere
-    held_out = HeldOutRows.of(rows, fitted.seed)
-    inner = CrossFitting(views, held_out, fitted.seed, fitted.n_jobs)
+    held_out = HeldOutRows.of(rows, fitted.held_out.seed, fitted.held_out.objective)
+    inner = CrossFitting(views, held_out, fitted.n_jobs)
     inner.run(_members(fitted))
-    how = (objective, fitted.seed)
-    combination = combine(inner.candidates, held_out, *how)
-    scores = -cross_fitted_log_rates(inner.candidates, held_out, *how) / LN_10
+    how = on_scales(inner.candidates, held_out), held_out
+    combination = combine(*how)
+    scores = -cross_fitted_log_rates(*how) / LN_10
     calibration = learn_calibration(is_class[held_out.tested], scores, held_out.tested_weight)
     if calibration is None:
         return none, everywhere
@@ -193,13 +185,13 @@ def _learn_class(
     for each, share_of in combination.in_use():
         rarity -= share_of * each.scale(_held_out_scores(fitted, each.candidate))
     everywhere = ranking.probability(rarity)
-    everywhere[rare.rows[held_out.tested]] = calibration(scores)
+    everywhere[rare[held_out.tested]] = calibration(scores)
     return ranking, everywhere
 
 
 def _held_out_scores(fitted: "CrossFitting", candidate: "Candidate") -> np.ndarray:
     """Return scores of all rows of the table, by the functions of the fold that holds it out."""
-    rows = fitted.views.folds(candidate.member.view, fitted.seed, fitted.n_jobs)
+    rows = fitted.views.folds(candidate.member.view, fitted.held_out.seed, fitted.n_jobs)
     scores = np.empty(len(rows.fold))
     for number, function in enumerate(candidate.by_fold):
         own = np.flatnonzero((rows.fold == number) | ((rows.fold < 0) & (number == 0)))

@@ -6,7 +6,7 @@ is to a `RareClassifier`.
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from rareclass.kernels.expansion import KernelExpansion, block_rows, block_score
 from rareclass.kernels.kernels import FeatureScaled, make_kernel
 from rareclass.rows import Block, RowSource, as_source, rows_of
 from rareclass.rows.source import with_safe_squares
+from rareclass.stored import KeptPart
 
 
-class KernelRanking:
+class KernelRanking(KeptPart):
     r"""The score :math:`f(x) = \sum_r \beta_r k(z_r, x)` of an expansion over landmarks.
 
     Attributes are as in `RankRC`.
@@ -29,14 +30,6 @@ class KernelRanking:
     dual_coef_: np.ndarray  # beta, shape (n_landmarks,)
     feature_scales_: np.ndarray | None = None  # shape (n_features,), within the kernel
     n_jobs: int | None
-
-    @classmethod
-    def of(cls, fitted: "KernelRanking") -> Self:
-        """Return what of a fitted machine scores rows."""
-        ranking, known = cls(), vars(fitted)
-        names = [name for name in KernelRanking.__annotations__ if name in known]
-        vars(ranking).update({name: known[name] for name in names})
-        return ranking
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return f(x) of every row, of shape (n_rows,): O(n_landmarks n_features) a row."""

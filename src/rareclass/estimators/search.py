@@ -56,11 +56,10 @@ def make_folds(
 
     Raises `ValueError` when there are too few rows, or a fold lacks a class.
     """
-    is_rare = np.zeros(n_rows, dtype=bool)
-    is_rare[labels.rare] = True
+    is_rare = labels.is_rare(n_rows)
     by = is_rare if strata is None else strata
     if isinstance(cv, (int, np.integer)):
-        kept = np.sort(np.concatenate([labels.rare, labels.majority]))
+        kept = labels.kept
         seed = 0 if random_state is None else random_state
         n_folds = folds_at_most(int(cv), labels, f"Use {instead} of your choice.")
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)

@@ -9,26 +9,21 @@ import numpy as np
 
 from rareclass.ensemble.combination import OBJECTIVES, as_objective
 from rareclass.ensemble.combined_ranking import CombinedRanking
+from rareclass.ensemble.members.member import Size
 from rareclass.ensemble.plan import (
     FOLDS,
     MEMBERS,
     PORTFOLIOS,
-    TableShape,
     folds_of,
     make_members,
     make_plan,
     threads_for,
 )
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.errors import ErrorKind, InputError, counted, unknown_name
+from rareclass.errors import counted, unknown_name, unsupported
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.kernel_methods import RankRCMethod
-from rareclass.fit.method import (
-    EncodedRows,
-    Method,
-    TableSize,
-    Terms,
-)
+from rareclass.fit.method import EncodedRows, Method, TableSize, Terms
 from rareclass.fit.rows_on_disk import frames_of
 from rareclass.model.facts import CombinationFacts, LeaderboardRow, RareClassScores, ScoredRows
 from rareclass.model.table_scorer import class_codes, class_probability
@@ -71,7 +66,7 @@ class AutoMethod(Method[RareClassifier]):
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """Return the plan, and how to stop it."""
         members = make_members(self.members, self.effort)
-        shape = TableShape(size.n_rows, size.n_rare, round(size.n_columns))
+        shape = Size(size.n_rows, size.n_rare, round(size.n_columns))
         plan = make_plan(
             self.effort,
             members,
@@ -206,12 +201,11 @@ def method_for(file: TableFile | SvmlightFile, method: Method) -> Method:
     if not isinstance(file, SvmlightFile) or not isinstance(method, AutoMethod):
         return method
     if method != AutoMethod():
-        raise InputError(
+        raise unsupported(
             f"{file.path} is an svmlight file, which --method auto does not learn from: "
             f"{RankRCMethod.name} does, and has no --time-budget, --objective and "
             "--members.",
             "Leave them out, or give a table with named columns.",
-            ErrorKind.UNSUPPORTED,
         )
     return RankRCMethod()
 

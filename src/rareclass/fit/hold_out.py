@@ -1,7 +1,7 @@
 """Rows that are held out for the estimate, and what plain methods reach on the same rows."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training_set import FitSettings, TrainingSet
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import most_folds, places
-from rareclass.folds.score_scale import MajorityScores, Scores, match_majority
+from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.metrics.intervals import stretch_for_training, stretch_of_folds
 from rareclass.model.facts import ScoredRows
@@ -23,17 +23,11 @@ from rareclass.model.targets import RareTarget
 from rareclass.rows.memory import count_threads
 
 
-def pooled(parts: Sequence[tuple[ScoredRows, Callable[[Scores], Scores]]]) -> ScoredRows:
-    """The rows of all parts, each with its scores moved, in the order of the table."""
-    rows = [part for part, _ in parts]
-    places = np.concatenate([part.places for part in rows])
-    order = np.argsort(places, kind="stable")
-    weights = [part.weight for part in rows if part.weight is not None]
-    weight = np.concatenate(weights)[order] if weights else None
-    scores = np.concatenate([move(part.scores) for part, move in parts])
-    return ScoredRows(
-        np.concatenate([part.y for part in rows])[order], scores[order], weight, places[order]
-    )
+def pooled(parts: Sequence[ScoredRows]) -> ScoredRows:
+    """Put rows that were scored in parts into the order of the table."""
+    columns = list(zip(*parts, strict=True))[:4]
+    joined: list[Any] = [None if each[0] is None else np.concatenate(each) for each in columns]
+    return ScoredRows._make([*joined, None]).take(np.argsort(joined[3], kind="stable"))
 
 
 # Share of the rows that an estimate is made of, where it needs rows of its own.

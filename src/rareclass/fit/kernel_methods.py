@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive, positives
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, combination_error, counted
 from rareclass.estimators.rankings import KernelRanking
 from rareclass.fit.method import EncodedRows, Method, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
@@ -235,11 +235,10 @@ class OrdinalMethod(KernelMethod):
     def read_target(self, found: FoundLabels, positive: Positive) -> LevelTarget:
         """The labels in order; there is no rare class among them to name."""
         if named := positives(positive):
-            raise InputError(
+            raise combination_error(
                 f"--positive {' '.join(named)} names a rare class, but {self.name} ranks all "
                 "levels.",
                 "Leave --positive out, or give --method rankrc.",
-                ErrorKind.COMBINATION,
             )
         return level_target(found, self.levels)
 

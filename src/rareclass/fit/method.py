@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import combination_error
 from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
 from rareclass.model.facts import MethodFacts, RareClassScores, ScoredRows
@@ -61,11 +61,10 @@ class EncodedRows(NamedTuple):
         place = places(values, len(self.y), f"--{name}")
         number = _dealt(terms, is_rare, place) if name == "groups" else _cut(terms, is_rare, place)
         if number is None:
-            raise InputError(
+            raise combination_error(
                 f"--{name}: the rows to learn from cannot be cut into two folds with rows of both "
                 "classes.",
                 f"Leave out --{name}.",
-                ErrorKind.COMBINATION,
             )
         return [
             (np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in np.unique(number)

@@ -5,8 +5,7 @@ it. Others are fitted on a part of the rows, judged on the rest, and fitted agai
 """
 
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -19,14 +18,12 @@ from rareclass.decide.alert_budget import AtMostAlertsAPeriod, covered_periods
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.encoding.encoders import TypedColumns
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import InputError, combination_error
 from rareclass.findings import warnings_as
 from rareclass.fit.hold_out import (
     NO_ESTIMATE,
     Baseline,
-    HoldOutPlan,
     JudgedRows,
-    Split,
     baselines,
     plan_hold_out,
     pooled,
@@ -37,12 +34,11 @@ from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
 from rareclass.metrics.intervals import widened
-from rareclass.model.decisions import Decision, decision_of
+from rareclass.model.decisions import decision_of
 from rareclass.model.facts import (
     ModelFacts,
     RankingEstimate,
     RareCases,
-    RareClassScores,
     ScoredRows,
     TrainingFacts,
     facts_as_json,
@@ -52,6 +48,7 @@ from rareclass.model.targets import RareTarget
 from rareclass.model.threshold import NO_VALUES, DecisionRule, rules_in_step
 from rareclass.model.times import check_days
 from rareclass.ranking import OrdinalRankRC
+from rareclass.stored import plain_data
 
 # Rare rows that are kept; more are thinned at random.
 MOST_CASES = 2000
@@ -129,38 +126,33 @@ class Trained:
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return what the model file says of the training, and what was tried beside it."""
-        others = [asdict(each) for each in self.beside_it]
-        thresholds = [float(each) for each in self.content.thresholds]
         return facts_as_json(self.content.facts) | {
-            "thresholds": thresholds,
+            "thresholds": plain_data(self.content.thresholds),
             "prevalence": self.content.prevalence,
-            "beside_it": others,
-            "other_thresholds": [each.to_dict() for each in self.other_thresholds],
+            "beside_it": plain_data(self.beside_it),
+            "other_thresholds": plain_data(self.other_thresholds),
             "notes": self.notes,
         }
 
 
 def train(data: TrainingSet, settings: FitSettings) -> Trained:
     """Train on all rows, with an estimate of what the model is worth on new ones."""
-    notes: list[str] = []
-    method, time = settings.method, data.times_of(settings.time)
-    plan = plan_hold_out(data, settings, notes)
-    if settings.rule is not None:
-        _check_rule(settings.rule, data, plan, settings.time, time)
-    kept, held_out = plan.kept, plan.held_out
+    task, method = _Training(data, settings), settings.method
+    kept, held_out, notes = task.plan.kept, task.plan.held_out, task.notes
+    task.check_rule()
     with warnings_as(notes):
         will_refit = settings.refit and len(held_out) > 0
-        first = _fit(data.take(kept), settings, method, notes, 0.5 if will_refit else 1.0)
-        judged = _scored(data, plan, first, settings, notes)
-        rule, others = _choose_threshold(judged, data, settings)
-        beside_it = _baselines(data, plan, settings) if judged is not None else []
+        first = task.fit(data.take(kept), method, notes, 0.5 if will_refit else 1.0)
+        judged = task.judged = task.scored(first)
+        rule, others = task.choose_threshold()
+        beside_it = task.baselines() if judged is not None else []
         chosen = method.as_chosen(first.model) if will_refit else method
-        again = _refit(data, settings, chosen, first, notes) if will_refit else None
+        again = task.refit(chosen, first) if will_refit else None
     encoder, model = first if again is None else again
     trained_on = data.take(kept) if again is None else data
     if rule is not None and settings.rule is not None and len(trained_on.y) == len(data.y):
         rule = rule.approximately("the saved model learned from these rows as well")
-    to_saved = _to_saved(first, again, judged, data, held_out, method.cross_fits)
+    to_saved = task.to_saved(again)
     thresholds, judged_at = thresholds_of(model), thresholds_of(first.model)
     if rule is not None:
         judged_at = np.array([rule.threshold])
@@ -170,14 +162,18 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         )
         thresholds = np.array([rule.threshold])
     chosen_on = terms_of(data.y[kept], settings)
-    of_classes = _class_rules(judged, data, float(judged_at[0]), rule)
+    of_classes = task.class_rules(float(judged_at[0]), rule)
     decision = decision_of(
         data.target.facts, judged_at, {name: each.threshold for name, each in of_classes.items()}
     )
-    stretch = 1.0 if judged is None else plan.stretch(len(judged.y), first.model)
+    estimate, decided, stretch = None, [], 1.0
+    if judged is not None:
+        stretch = task.plan.stretch(len(judged.y), first.model)
+        estimate = decision.estimate(judged, settings.prevalence).widened(stretch)
+        notes += data.target.notes_on_held_out(judged.y, estimate)
+        decided = decision.confusion(judged, settings.prevalence, stretch).in_brief
     if rule is not None:
         rule, *others = (_widened(each, stretch) for each in (rule, *others))
-    estimate, decided = _estimate(decision, judged, data, settings.prevalence, stretch, notes)
     quantiles = method.majority_quantiles(model)
     if quantiles is None:
         quantiles = _quantiles(encoder, model, trained_on, settings.seed)
@@ -186,14 +182,14 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         target=data.target.facts,
         columns=tuple(method.as_learned(model, data.columns)),
         quantiles=tuple(quantiles),
-        training=_training_facts(data, settings, plan, estimate, trained_on),
+        training=task.facts(estimate, trained_on),
         method=method.facts(model, chosen_on, chosen),
         rule=rule,
         class_rules=of_classes,
     )
     summary = method.summary(model, chosen_on, thresholds)
     cases = rare_cases(encoder, model, trained_on, settings.seed, settings.id_column)
-    light = _light(judged, data, settings)
+    light = task.light()
     if light is not None:
         light = light._replace(scores=to_saved(light.scores))
     calibration = getattr(model, "calibration_", None)
@@ -206,30 +202,218 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it, others)
 
 
-def _check_rule(
-    rule: DecisionRule,
-    data: TrainingSet,
-    plan: HoldOutPlan,
-    time: str | None,
-    moments: NDArray[Any] | None,
-) -> None:
-    """Raise `InputError`, before anything is learned, where no rows could judge the rule."""
-    constraint = rule.rule.constraint
-    if time is not None and moments is not None and isinstance(constraint, AtMostAlertsAPeriod):
-        check_days(moments, f"--time {time}", time)
-        covered_periods(moments, constraint.period)
-    if not (plan.folds or plan.cross_fits or len(plan.held_out)):
-        raise _no_held_out_rows(rule)
-    if data.beside is not None and data.number is not None:
-        judged = plan.held_out if len(plan.held_out) else slice(None)
-        rule.values(data.beside[judged], data.number[judged], None)
+class _Fitted(NamedTuple):
+    """An encoder and a model, fitted on the same rows."""
+
+    encoder: Any
+    model: Any
+
+    def scores(self, data: TrainingSet) -> NDArray[np.float64]:
+        return scores_of(self.encoder, self.model, data.rows)
+
+
+class _Training:
+    """A training: its rows and settings, the rows held out and how they are judged, and notes."""
+
+    def __init__(self, data: TrainingSet, settings: FitSettings) -> None:
+        self.data, self.settings = data, settings
+        self.notes: list[str] = []
+        self.time = data.times_of(settings.time)
+        self.plan = plan_hold_out(data, settings, self.notes)
+        self.judged: ScoredRows | None = None
+
+    def check_rule(self) -> None:
+        """Raise `InputError`, before anything is learned, where no rows could judge the rule."""
+        rule, plan, data, time = self.settings.rule, self.plan, self.data, self.settings.time
+        if rule is None:
+            return
+        limit = rule.rule.constraint
+        if time is not None and self.time is not None and isinstance(limit, AtMostAlertsAPeriod):
+            check_days(self.time, f"--time {time}", time)
+            covered_periods(self.time, limit.period)
+        if not (plan.folds or plan.cross_fits or len(plan.held_out)):
+            raise _no_held_out_rows(rule)
+        if data.beside is not None and data.number is not None:
+            judged = plan.held_out if len(plan.held_out) else slice(None)
+            rule.values(data.beside[judged], data.number[judged], None)
+
+    def fit(self, data: TrainingSet, method: Method, notes: list[str], share: float) -> _Fitted:
+        """Return an encoder and a model, fitted on `data` in a share of the time."""
+        settings = self.settings
+        encoder: Any = data.new_encoder(settings.seed, method.reads_types, method.numbers)
+        if method.reads_types and isinstance(data.rows, RowsOnDisk):
+            data = in_memory(data, settings.seed)
+        if isinstance(data.rows, RowsOnDisk):
+            X = encode_on_disk(encoder, data.rows, data.y, data.rare, data.weight, settings.seed)
+        else:
+            X = encoder.fit_transform(data.rows, data.y, data.weight)
+        groups = data.beside_of(settings.groups)
+        time = data.times_of(settings.time) if groups is None else None
+        rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time, data.which)
+        model = method.fit(rows, terms_of(data.y, settings, share), notes)
+        if method.reads_types:
+            used = [column for column in model.columns_ if column.is_used]
+            encoder = TypedColumns(used, model.statistics_)
+        return _Fitted(encoder, model)
+
+    def refit(self, chosen: Method, fitted: _Fitted) -> _Fitted | None:
+        """Train on all rows as chosen; None where Ctrl-C or the time ended a training early."""
+        if getattr(fitted.model, "interrupted_", False):
+            return None
+        if not chosen.may_be_stopped:
+            return self.fit(self.data, chosen, self.notes, 0.5)
+        said: list[str] = []  # of a model that may not be saved
+        try:
+            again = self.fit(self.data, chosen, said, 0.5)
+        except KeyboardInterrupt:
+            self.notes.append("stopped by Ctrl-C before the training on all rows had a model.")
+            return None
+        if chosen.is_whole(again.model):
+            self.notes += [text for text in said if text not in self.notes]
+            return again
+        self.notes.append(
+            "the training on all rows ended before every member was trained: the saved model is "
+            "the one that was estimated, without the held-out rows. --time-budget gives more time."
+        )
+        return None
+
+    def scored(self, fitted: _Fitted) -> ScoredRows | None:
+        """Return scores of rows that count as new, None where there are none of two classes."""
+        data, plan, method = self.data, self.plan, self.settings.method
+        if plan.folds:
+            judged = self._judged_in_turn(fitted)
+        elif plan.cross_fits:
+            every = EncodedRows(None, data.y, data.weight, data.target.n_codes, which=data.which)
+            judged = method.cross_fitted(fitted.model, every)
+        else:
+            if not len(plan.held_out):
+                return None
+            tested = data.take(plan.held_out)
+            scores = fitted.scores(tested)
+            classes = method.scored_classes(fitted.model, fitted.encoder, tested)
+            judged = ScoredRows(tested.y, scores, tested.weight, plan.held_out, classes)
+        if len(np.unique(judged.y)) < 2:
+            self.notes.append(NO_ESTIMATE)
+            return None
+        return judged
+
+    def _judged_in_turn(self, fitted: _Fitted) -> ScoredRows:
+        """Scores of all rows by models of the others, which chose their parameters without them."""
+        parts, settings = [], self.settings
+        for kept, held_out in self.plan.folds:
+            learned, tested = self.data.take(kept), self.data.take(held_out)
+            if int((~learned.rare).sum()) > MOST_LEARNED:
+                drawn = draw_majority(learned.rare, learned.weight, MOST_LEARNED, settings.seed)
+                learned = replace(learned.take(drawn.rows), weight=drawn.weight)
+            part = self.fit(learned, settings.method, [], 1.0)
+            scores, whole = part.scores(tested), fitted.scores(tested)
+            rest = tested.y != 1
+            weight = None if tested.weight is None else tested.weight[rest]
+            own, like = (MajorityScores.of(each[rest], weight) for each in (scores, whole))
+            moved = match_majority(own, like)(scores)
+            parts.append(ScoredRows(tested.y, moved, tested.weight, held_out))
+        return pooled(parts)
+
+    def to_saved(self, again: _Fitted | None) -> ScoreMap:
+        """Return the map from scores of the judged model to those of the saved one."""
+        data, judged, is_rate = self.data, self.judged, self.settings.method.cross_fits
+        if again is None or judged is None or not isinstance(data.target, RareTarget) or is_rate:
+            return ScoreMap()
+        rest = judged.y != 1
+        majority = data.take(self.plan.held_out[rest])
+        both = judged.scores[rest], again.scores(majority)
+        own, like = (MajorityScores.of(each, majority.weight) for each in both)
+        return match_majority(own, like)
+
+    def choose_threshold(self) -> tuple[ChosenThreshold | None, list[ChosenThreshold]]:
+        """Return the threshold that the rule chooses on held-out rows, and others to take instead.
+
+        There are others where no rule was asked for. None for levels, and where there are no such
+        rows: an estimator's own threshold decides. Raises `InputError` where a rule has no rows to
+        be judged on.
+        """
+        data, judged, rule, values = self.data, self.judged, self.settings.rule, NO_VALUES
+        if rule is None:
+            if judged is None or not isinstance(data.target, RareTarget):
+                return None, []
+            rows = (judged.y, judged.scores, judged.weight)
+            found = default_thresholds(*rows, self.settings.prevalence)
+            return (found[0], found[1:]) if found else (None, [])
+        if judged is None:
+            raise _no_held_out_rows(rule)
+        if data.beside is not None and judged.places is not None:
+            assert data.number is not None
+            beside, number = data.beside[judged.places], data.number[judged.places]
+            values = rule.values(beside, number, self.settings.time)
+        return rule.choose(judged, values), []
+
+    def class_rules(
+        self, threshold: float, rule: ChosenThreshold | None
+    ) -> dict[str, ChosenThreshold]:
+        """Return thresholds of several rare classes, in step with that of any."""
+        judged, target = self.judged, self.data.target
+        if judged is None or judged.classes is None or not isinstance(target, RareTarget):
+            return {}
+        words = f"score > {threshold:g}" if rule is None else rule.rule
+        return rules_in_step(target.facts, judged, threshold, words)
+
+    def baselines(self) -> list[Baseline]:
+        """Return plain methods on the same rows; members of a combination are some themselves."""
+        data, plan, settings = self.data, self.plan, self.settings
+        is_plain = isinstance(data.target, RareTarget) and not isinstance(data.rows, RowsOnDisk)
+        if not settings.baseline or settings.method.cross_fits or not is_plain:
+            return []
+        parts = []
+        for kept, held_out in plan.folds or [(plan.kept, plan.held_out)]:
+            learned, tested = data.take(kept), data.take(held_out)
+            encoder: Any = data.new_encoder(settings.seed)
+            X = encoder.fit_transform(learned.rows, learned.y, learned.weight)
+            new = encoder.transform(tested.rows)
+            parts.append(JudgedRows(X, learned.y, learned.weight, new, tested.y, tested.weight))
+        return baselines(parts)
+
+    def light(self) -> ScoredRows | None:
+        """All rare rows, and so many of the others as a file has room for, with weights."""
+        judged = self.judged
+        if judged is None:
+            return None
+        is_rare = judged.y != self.data.target.majority
+        if int((~is_rare).sum()) <= MOST_HELD_OUT:
+            return judged
+        kept, weight = draw_majority(is_rare, judged.weight, MOST_HELD_OUT, self.settings.seed)
+        return judged.take(kept)._replace(weight=weight, places=None)
+
+    def facts(self, estimate: RankingEstimate | None, trained_on: TrainingSet) -> TrainingFacts:
+        """Return what the model file says of the training."""
+        data, settings = self.data, self.settings
+        versions = {package: version(package) for package in _PACKAGES}
+        on_all_rows, n_learned, n_rare = len(trained_on.y) == len(data.y), None, None
+        if not on_all_rows:
+            copies = np.ones(len(trained_on.y)) if trained_on.weight is None else trained_on.weight
+            n_learned, n_rare = round(copies.sum()), round(copies[trained_on.rare].sum())
+        return TrainingFacts(
+            n_rows=data.n_rows,
+            n_copies_collapsed=data.n_copies,
+            n_rows_without_target=data.n_unlabelled,
+            copies_count=data.weight is not None or not data.n_copies,
+            holdout=self.plan.share,
+            groups=settings.groups,
+            time=settings.time,
+            seed=settings.seed,
+            trained_on_all_rows=on_all_rows or estimate is None,
+            estimated_by=None if estimate is None else self.plan.by,
+            held_out=estimate,
+            versions=versions | {"python": platform.python_version()},
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            n_learned=n_learned,
+            n_learned_rare=n_rare,
+        )
 
 
 def _no_held_out_rows(rule: DecisionRule) -> InputError:
-    return InputError(
+    return combination_error(
         f"{rule.rule.words} needs held-out rows of both classes, and there are none.",
         "Leave out --holdout 0, or give rows with more of the rare class.",
-        ErrorKind.COMBINATION,
     )
 
 
@@ -237,138 +421,6 @@ def thresholds_of(model: Any) -> NDArray[np.float64]:
     """Return the thresholds that an estimator chose for itself: one, or one between levels."""
     found = model.thresholds_ if isinstance(model, OrdinalRankRC) else model.offset_
     return np.atleast_1d(np.asarray(found, dtype=np.float64))
-
-
-def _scored(
-    data: TrainingSet,
-    plan: HoldOutPlan,
-    fitted: "_Fitted",
-    settings: FitSettings,
-    notes: list[str],
-) -> ScoredRows | None:
-    """Return scores of rows that count as new, None where there are none of two classes."""
-    if plan.folds:
-        judged = _judged_in_turn(data, plan.folds, fitted, settings)
-    elif plan.cross_fits:
-        every = EncodedRows(None, data.y, data.weight, data.target.n_codes, which=data.which)
-        judged = settings.method.cross_fitted(fitted.model, every)
-    else:
-        if not len(plan.held_out):
-            return None
-        tested = data.take(plan.held_out)
-        scores = scores_of(fitted.encoder, fitted.model, tested.rows)
-        classes = settings.method.scored_classes(fitted.model, fitted.encoder, tested)
-        judged = ScoredRows(tested.y, scores, tested.weight, plan.held_out, classes)
-    if len(np.unique(judged.y)) < 2:
-        notes.append(NO_ESTIMATE)
-        return None
-    return judged
-
-
-def _judged_in_turn(
-    data: TrainingSet, folds: Sequence[Split], fitted: "_Fitted", settings: FitSettings
-) -> ScoredRows:
-    """Scores of all rows by models of the others, which chose their parameters without them."""
-    parts = []
-    for kept, held_out in folds:
-        learned = data.take(kept)
-        if int((~learned.rare).sum()) > MOST_LEARNED:
-            drawn = draw_majority(learned.rare, learned.weight, MOST_LEARNED, settings.seed)
-            learned = replace(learned.take(drawn.rows), weight=drawn.weight)
-        part = _fit(learned, settings, settings.method, [], 1.0)
-        tested = data.take(held_out)
-        scores = scores_of(part.encoder, part.model, tested.rows)
-        whole = scores_of(fitted.encoder, fitted.model, tested.rows)
-        rest = tested.y != 1
-        weight = None if tested.weight is None else tested.weight[rest]
-        own, like = (MajorityScores.of(each[rest], weight) for each in (scores, whole))
-        to_whole = match_majority(own, like)
-        parts.append((ScoredRows(tested.y, scores, tested.weight, held_out), to_whole))
-    return pooled(parts)
-
-
-def _to_saved(
-    first: "_Fitted",
-    again: "_Fitted | None",
-    judged: ScoredRows | None,
-    data: TrainingSet,
-    held_out: NDArray[np.int64],
-    is_rate: bool,
-) -> ScoreMap:
-    """Return the map from scores of the judged model to those of the saved one."""
-    if again is None or judged is None or not isinstance(data.target, RareTarget) or is_rate:
-        return ScoreMap()
-    rest = judged.y != 1
-    majority = data.take(held_out[rest])
-    scores = scores_of(again.encoder, again.model, majority.rows)
-    own, like = (MajorityScores.of(each, majority.weight) for each in (judged.scores[rest], scores))
-    return match_majority(own, like)
-
-
-def _choose_threshold(
-    judged: ScoredRows | None, data: TrainingSet, settings: FitSettings
-) -> tuple[ChosenThreshold | None, list[ChosenThreshold]]:
-    """Return the threshold that the rule chooses on held-out rows, and others to take instead.
-
-    There are others where no rule was asked for. None for levels, and where there are no such rows:
-    an estimator's own threshold decides. Raises `InputError` where a rule has no rows to be judged
-    on.
-    """
-    if settings.rule is None:
-        if judged is None or not isinstance(data.target, RareTarget):
-            return None, []
-        rows = (judged.y, judged.scores, judged.weight)
-        found = default_thresholds(*rows, settings.prevalence)
-        return (found[0], found[1:]) if found else (None, [])
-    if judged is None:
-        raise _no_held_out_rows(settings.rule)
-    values = NO_VALUES
-    if data.beside is not None and judged.places is not None:
-        assert data.number is not None
-        beside, number = data.beside[judged.places], data.number[judged.places]
-        values = settings.rule.values(beside, number, settings.time)
-    return settings.rule.choose(judged, values), []
-
-
-def _class_rules(
-    judged: ScoredRows | None, data: TrainingSet, threshold: float, rule: ChosenThreshold | None
-) -> dict[str, ChosenThreshold]:
-    """Return thresholds of several rare classes, in step with that of any."""
-    if judged is None or judged.classes is None or not isinstance(data.target, RareTarget):
-        return {}
-    words = f"score > {threshold:g}" if rule is None else rule.rule
-    return rules_in_step(data.target.facts, judged, threshold, words)
-
-
-def _baselines(data: TrainingSet, plan: HoldOutPlan, settings: FitSettings) -> list[Baseline]:
-    """Return plain methods on the same rows; the members of a combination are some themselves."""
-    is_plain = isinstance(data.target, RareTarget) and not isinstance(data.rows, RowsOnDisk)
-    if not settings.baseline or settings.method.cross_fits or not is_plain:
-        return []
-    parts = []
-    for kept, held_out in plan.folds or [(plan.kept, plan.held_out)]:
-        learned, tested = data.take(kept), data.take(held_out)
-        encoder: Any = data.new_encoder(settings.seed)
-        X = encoder.fit_transform(learned.rows, learned.y, learned.weight)
-        new = encoder.transform(tested.rows)
-        parts.append(JudgedRows(X, learned.y, learned.weight, new, tested.y, tested.weight))
-    return baselines(parts)
-
-
-def _estimate(
-    decision: Decision,
-    judged: ScoredRows | None,
-    data: TrainingSet,
-    prevalence: float | None,
-    stretch: float,
-    notes: list[str],
-) -> tuple[RankingEstimate | None, list[str]]:
-    """Return measures of a ranking, and its decisions in brief."""
-    if judged is None:
-        return None, []
-    estimate = decision.estimate(judged, prevalence).widened(stretch)
-    notes += data.target.notes_on_held_out(judged.y, estimate)
-    return estimate, decision.confusion(judged, prevalence, stretch).in_brief
 
 
 def _widened(rule: ChosenThreshold, factor: float) -> ChosenThreshold:
@@ -379,75 +431,6 @@ def _widened(rule: ChosenThreshold, factor: float) -> ChosenThreshold:
         widened(each, factor) for each in (rule.precision, rule.recall, rule.false_positive_rate)
     )
     return replace(rule, precision=precision, recall=recall, false_positive_rate=rate)
-
-
-def _light(
-    judged: ScoredRows | None, data: TrainingSet, settings: FitSettings
-) -> ScoredRows | None:
-    """All rare rows, and so many of the others as a file has room for, with weights."""
-    if judged is None:
-        return None
-    is_rare = judged.y != data.target.majority
-    n_majority = int((~is_rare).sum())
-    if n_majority <= MOST_HELD_OUT:
-        return judged
-    kept, weight = draw_majority(is_rare, judged.weight, MOST_HELD_OUT, settings.seed)
-    classes = judged.classes
-    if classes is not None:
-        classes = RareClassScores(classes.which[kept], classes.probability[kept])
-    return ScoredRows(judged.y[kept], judged.scores[kept], weight, classes=classes)
-
-
-class _Fitted(NamedTuple):
-    """An encoder and a model, fitted on the same rows."""
-
-    encoder: Any
-    model: Any
-
-
-def _fit(
-    data: TrainingSet, settings: FitSettings, method: Method, notes: list[str], share: float
-) -> _Fitted:
-    """Return an encoder and a model, fitted on `data` in a share of the time."""
-    encoder: Any = data.new_encoder(settings.seed, method.reads_types, method.numbers)
-    if method.reads_types and isinstance(data.rows, RowsOnDisk):
-        data = in_memory(data, settings.seed)
-    if isinstance(data.rows, RowsOnDisk):
-        X = encode_on_disk(encoder, data.rows, data.y, data.rare, data.weight, settings.seed)
-    else:
-        X = encoder.fit_transform(data.rows, data.y, data.weight)
-    groups = data.beside_of(settings.groups)
-    time = data.times_of(settings.time) if groups is None else None
-    rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time, data.which)
-    model = method.fit(rows, terms_of(data.y, settings, share), notes)
-    if method.reads_types:
-        used = [column for column in model.columns_ if column.is_used]
-        encoder = TypedColumns(used, model.statistics_)
-    return _Fitted(encoder, model)
-
-
-def _refit(
-    data: TrainingSet, settings: FitSettings, chosen: Method, fitted: _Fitted, notes: list[str]
-) -> _Fitted | None:
-    """Train on all rows as chosen; None where Ctrl-C or the time ended a training early."""
-    if getattr(fitted.model, "interrupted_", False):
-        return None
-    if not chosen.may_be_stopped:
-        return _fit(data, settings, chosen, notes, 0.5)
-    said: list[str] = []  # of a model that may not be saved
-    try:
-        again = _fit(data, settings, chosen, said, 0.5)
-    except KeyboardInterrupt:
-        notes.append("stopped by Ctrl-C before the training on all rows had a model.")
-        return None
-    if chosen.is_whole(again.model):
-        notes += [text for text in said if text not in notes]
-        return again
-    notes.append(
-        "the training on all rows ended before every member was trained: the saved model is the "
-        "one that was estimated, without the held-out rows. --time-budget gives more time."
-    )
-    return None
 
 
 def terms_of(y: NDArray[np.int16], settings: FitSettings, share: float = 1.0) -> Terms:
@@ -472,34 +455,3 @@ def _quantiles(encoder: Any, model: Any, data: TrainingSet, seed: int) -> list[f
     if copies is not None:
         scores = np.repeat(scores, copies.astype(np.int64))
     return [float(value) for value in np.quantile(scores, np.linspace(0, 1, 1001))]
-
-
-def _training_facts(
-    data: TrainingSet,
-    settings: FitSettings,
-    plan: HoldOutPlan,
-    estimate: RankingEstimate | None,
-    trained_on: TrainingSet,
-) -> TrainingFacts:
-    versions = {package: version(package) for package in _PACKAGES}
-    on_all_rows, n_learned, n_rare = len(trained_on.y) == len(data.y), None, None
-    if not on_all_rows:
-        copies = np.ones(len(trained_on.y)) if trained_on.weight is None else trained_on.weight
-        n_learned, n_rare = round(copies.sum()), round(copies[trained_on.rare].sum())
-    return TrainingFacts(
-        n_rows=data.n_rows,
-        n_copies_collapsed=data.n_copies,
-        n_rows_without_target=data.n_unlabelled,
-        copies_count=data.weight is not None or not data.n_copies,
-        holdout=plan.share,
-        groups=settings.groups,
-        time=settings.time,
-        seed=settings.seed,
-        trained_on_all_rows=on_all_rows or estimate is None,
-        estimated_by=None if estimate is None else plan.by,
-        held_out=estimate,
-        versions=versions | {"python": platform.python_version()},
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
-        n_learned=n_learned,
-        n_learned_rare=n_rare,
-    )

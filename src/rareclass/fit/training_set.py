@@ -14,22 +14,23 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.encoding.encoders import (
-    SparseEncoder,
-    TableEncoder,
-    TypedColumns,
-    encoded_width,
-)
+from rareclass.encoding.encoders import SparseEncoder, TableEncoder, TypedColumns, encoded_width
 from rareclass.encoding.target import Positive, label_counts, labels_as_text
-from rareclass.encoding.training_table import (
-    read_training_table,
-    stream_training_table,
-)
+from rareclass.encoding.training_table import read_training_table, stream_training_table
 from rareclass.encoding.typed_table import distinct_rows, groups_of_equal
-from rareclass.errors import ErrorKind, InputError, bad_cell, name_hint, no_rows
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    bad_cell,
+    combination_error,
+    name_hint,
+    no_rows,
+    setting_error,
+)
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.method import Method, TableSize
 from rareclass.fit.rows_on_disk import RowsOnDisk, equal_rows_on_disk, sample_of
+from rareclass.model.decisions import coded
 from rareclass.model.targets import FoundLabels, RareTarget, Target
 from rareclass.model.threshold import DecisionRule
 from rareclass.model.times import times_of
@@ -207,10 +208,8 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     if isinstance(file, SvmlightFile):
         return _read_sparse_set(file, settings)
     if settings.target is None:
-        raise InputError(
-            "--target is missing: which column holds the classes?",
-            name_hint("", file.columns),
-            ErrorKind.SETTING,
+        raise setting_error(
+            "--target is missing: which column holds the classes?", name_hint("", file.columns)
         )
     check_beside(file, settings)
     if settings.on_disk:
@@ -221,7 +220,7 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     target = _target(file, settings.target, label_counts(table.labels), settings)
     data = TrainingSet(
         table.frame,
-        _codes(table.labels, target),
+        coded(table.labels, target.code_of),
         None,
         target,
         table.columns,
@@ -241,10 +240,8 @@ def check_beside(file: TableFile, settings: FitSettings) -> None:
         named_columns(file, [name], option)
         if name == settings.target or name in settings.drop:
             other = "--target" if name == settings.target else "--drop"
-            raise InputError(
-                f"Column {name!r} is both {option} and {other}.",
-                f"Name another for {option}.",
-                ErrorKind.COMBINATION,
+            raise combination_error(
+                f"Column {name!r} is both {option} and {other}.", f"Name another for {option}."
             )
     if options and settings.on_disk:
         raise InputError(
@@ -264,10 +261,9 @@ def _target(
     of_rare = "" if settings.prevalence is None else f"--prevalence {settings.prevalence:g}"
     of_rare = of_rare if settings.rule is None else settings.rule.rule.words
     if of_rare and not isinstance(target, RareTarget):
-        raise InputError(
+        raise combination_error(
             f"{of_rare} needs a rare class, and --method {settings.method.name} learns levels.",
             "Leave it out, or give --method auto and --positive LEVEL.",
-            ErrorKind.COMBINATION,
         )
     return target
 
@@ -287,21 +283,9 @@ def _first_row(file: TableFile | SvmlightFile, column: str, label: str) -> int:
     raise ValueError(f"no row has the label {label!r}")
 
 
-def _codes(labels: pl.Series, target: Target) -> NDArray[np.int16]:
-    codes: NDArray[np.int16] = labels.replace_strict(
-        target.code_of, return_dtype=pl.Int16
-    ).to_numpy()
-    return codes
-
-
 def _which(labels: pl.Series, target: Target) -> NDArray[np.int16] | None:
     """Return the position of each row's class among several rare ones, -1 for other rows."""
-    if not target.class_of:
-        return None
-    of_row: NDArray[np.int16] = labels.replace_strict(
-        target.class_of, default=-1, return_dtype=pl.Int16
-    ).to_numpy()
-    return of_row
+    return coded(labels, target.class_of) if target.class_of else None
 
 
 def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> TrainingSet:
@@ -317,7 +301,7 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
     rows = RowsOnDisk(table.cells, used, labelled, settings.most_sampled, settings.scratch)
     data = TrainingSet(
         rows,
-        _codes(different, meaning)[of_row],
+        coded(different, meaning.code_of)[of_row],
         None,
         meaning,
         table.columns,
@@ -340,6 +324,6 @@ def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
     target = _target(file, "label", label_counts(labels), settings)
     batch.X.sum_duplicates()
     batch.X.eliminate_zeros()
-    y = _codes(labels, target)
+    y = coded(labels, target.code_of)
     data = TrainingSet(batch.X, y, None, target, [], zero_based=zero_based)
     return data.merged(equal_rows(batch.X)[1], settings.weigh_copies)

@@ -7,15 +7,9 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, counted
+from rareclass.errors import ErrorKind, InputError, bad_cell, counted, label_error
 from rareclass.labels.spelling import merge_spellings
-from rareclass.labels.two_classes import (
-    class_position,
-    label_array,
-    missing_labels,
-    plain,
-    rarest,
-)
+from rareclass.labels.two_classes import class_position, label_array, missing_labels, plain, rarest
 from rareclass.parameters import is_number
 
 
@@ -41,9 +35,7 @@ def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:
     classes, code = merge_spellings(*np.unique(labels, return_inverse=True))
     if len(classes) < 2:
         only = f"the label {plain(classes[0])!r} only" if len(classes) else "no row"
-        raise InputError(
-            f"y holds {only}.", "Folds with rare rows need rows of two labels.", ErrorKind.LABELS
-        )
+        raise label_error(f"y holds {only}.", "Folds with rare rows need rows of two labels.")
     if pos_label is not None:
         return code == class_position(pos_label, classes)
     return code == rarest(classes.tolist(), np.bincount(code))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted, too_few_rows
 from rareclass.folds.dealing import (
     dealt_with_both,
     exactly,
@@ -17,7 +17,7 @@ from rareclass.folds.dealing import (
     read_times,
 )
 from rareclass.labels.two_classes import label_array, plain
-from rareclass.parameters import check_whole
+from rareclass.parameters import check_choice, check_whole
 
 
 class _RareKFold(BaseCrossValidator):
@@ -88,13 +88,12 @@ class RareStratifiedKFold(_RareKFold):
         is_rare = rare_rows(y, self.pos_label)
         for name, number in (("rare", is_rare.sum()), ("other", (~is_rare).sum())):
             if number < self.n_splits:
-                raise InputError(
+                raise too_few_rows(
                     f"{counted(number, f'{name} row')} cannot be in the test part of each of "
                     f"{self.n_splits} folds.",
                     f"Use n_splits={number}, with repeats= for more."
                     if number > 1
                     else f"A cross-validation needs 2 {name} rows.",
-                    ErrorKind.TOO_FEW_ROWS,
                 )
         # By rare or not, where labels of few rows beside the rare one would be warned of.
         codes = np.unique(label_array(y), return_inverse=True)[1]
@@ -172,23 +171,21 @@ class RareGroupKFold(_RareKFold):
         for name, rows in (("rare", is_rare), ("other", ~is_rare)):
             held = np.unique(group[rows])
             if len(held) == 1:
-                raise InputError(
+                raise too_few_rows(
                     f"the group {plain(given[int(np.argmax(rows))])!r} holds all "
                     f"{counted(rows.sum(), f'{name} row')}: no fold could learn from some and "
                     "test others.",
                     "Use finer groups, or RareStratifiedKFold, whose estimate will be too good "
                     "where rows of a group are alike.",
-                    ErrorKind.TOO_FEW_ROWS,
                 )
         possible = most_folds(is_rare, group)
         if possible < self.n_splits:
             with_rare = len(np.unique(group[is_rare]))
-            raise InputError(
+            raise too_few_rows(
                 f"{counted(with_rare, 'group holds', 'groups hold')} rare rows: they make "
                 f"{counted(possible, 'fold')} with rows of both classes at most, not "
                 f"{self.n_splits}.",
                 f"Use n_splits={possible}." if possible > 1 else "Use finer groups.",
-                ErrorKind.TOO_FEW_ROWS,
             )
 
 
@@ -261,8 +258,7 @@ class RareTimeSplit(BaseCrossValidator):
         train_span: Any = None,
         pos_label: Any = None,
     ) -> None:
-        if window not in WINDOWS:
-            raise ValueError(f"window={window!r} is not one of {list(WINDOWS)}.")
+        check_choice("window", window, WINDOWS)
         least = 2 if window == "around" else 1
         check_whole("n_splits", n_splits, f"a whole number of at least {least}", least)
         if (window == "sliding") != (train_span is not None):
@@ -304,7 +300,7 @@ class RareTimeSplit(BaseCrossValidator):
         time = np.arange(n_rows, dtype=float) if groups is None else read_times(groups, n_rows)
         folds, lacking = self._folds(self.n_splits, is_rare, time)
         if lacking:
-            raise InputError(lacking, self._remedy(is_rare, time), ErrorKind.TOO_FEW_ROWS)
+            raise too_few_rows(lacking, self._remedy(is_rare, time))
         yield from folds
 
     def _folds(

@@ -193,6 +193,17 @@ class Labels(NamedTuple):
     majority_weight: np.ndarray | None  # None when every row counts once
     codes: Any = None  # an array; None of two labels
 
+    @property
+    def kept(self) -> np.ndarray:
+        """Numbers of the rows that count, in order."""
+        return np.sort(np.concatenate([self.rare, self.majority]))
+
+    def is_rare(self, n_rows: int) -> np.ndarray:
+        """True for the rare rows of a table of so many rows."""
+        is_rare = np.zeros(n_rows, dtype=bool)
+        is_rare[self.rare] = True
+        return is_rare
+
     def of_rows(self, rows: np.ndarray, weight: np.ndarray | None) -> "Labels":
         """Return the labels of some of the rows that count, numbered anew, with other weights."""
         is_rare = np.isin(rows, self.rare)

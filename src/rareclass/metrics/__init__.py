@@ -1,16 +1,7 @@
 """Measures of a ranking with a rare class: exact, weighted, ties honoured, with intervals."""
 
-from rareclass.metrics.areas import (
-    accuracy_at_optroc,
-    average_precision,
-    partial_auc,
-    roc_auc,
-)
-from rareclass.metrics.at_k import (
-    lift_at_k,
-    precision_at_k,
-    recall_at_k,
-)
+from rareclass.metrics.areas import accuracy_at_optroc, average_precision, partial_auc, roc_auc
+from rareclass.metrics.at_k import lift_at_k, precision_at_k, recall_at_k
 from rareclass.metrics.checked import (
     CheckedMeasures,
     CheckedSample,

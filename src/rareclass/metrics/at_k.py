@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, combination_error
 from rareclass.metrics.intervals import Interval, wilson_interval
 from rareclass.metrics.rare_cells import RareCells, cells_of
 from rareclass.parameters import check_number
@@ -164,10 +164,8 @@ def lift_estimate(
 def depth(cells: RareCells, k: float | None, share: float | None) -> float:
     """Weight of the rows that are looked at: k itself, or that share of all."""
     if (k is None) == (share is None):
-        raise InputError(
-            f"k={k!r} and share={share!r} say how many rows are looked at.",
-            "Give one of them.",
-            ErrorKind.COMBINATION,
+        raise combination_error(
+            f"k={k!r} and share={share!r} say how many rows are looked at.", "Give one of them."
         )
     if k is not None:
         return k

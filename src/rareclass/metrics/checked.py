@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import counted, label_error
 from rareclass.labels.states import ListedRows, check_spreads, check_weights
 from rareclass.metrics.intervals import Interval, normal_quantile
 from rareclass.metrics.scored_classes import FloatArray, score_column
 from rareclass.parameters import check_number
+from rareclass.stored import plain_data
 
 N_REPLICATES = 2_000
 # Numbers drawn at a time: 32 MB each.
@@ -118,8 +119,7 @@ class CheckedMeasures:
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the measures as dictionaries and numbers."""
-        plain = {**vars(self), "method": str(self.method)}
-        return {k: v._asdict() if isinstance(v, Interval) else v for k, v in plain.items()}
+        return plain_data(self)
 
 
 def checked_measures(
@@ -175,10 +175,8 @@ def checked_measures(
     check_number("level", level, "strictly between 0 and 1", 0.0, 1.0)
     check_number("half_width", half_width, "strictly between 0 and 1", 0.0, 1.0)
     if not (sample.y == 1).any():
-        raise InputError(
-            "None of the checked rows is rare.",
-            "Check more rows, the highest scores first.",
-            ErrorKind.LABELS,
+        raise label_error(
+            "None of the checked rows is rare.", "Check more rows, the highest scores first."
         )
     above = score > threshold
     sides = [_Side.of(sample, each, score, method) for each in (above, ~above)]

@@ -15,6 +15,7 @@ from rareclass.metrics.intervals import Interval, exact_interval
 from rareclass.metrics.named_measures import interval
 from rareclass.metrics.scored_classes import score_column
 from rareclass.parameters import is_number
+from rareclass.stored import plain_data
 
 _LEVEL = 0.95
 
@@ -44,7 +45,7 @@ class MissedCaseMeasures:
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the measures as dictionaries and numbers."""
-        return {k: v._asdict() if isinstance(v, Interval) else v for k, v in vars(self).items()}
+        return plain_data(self)
 
 
 def check_missed_cases(asked: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
-from rareclass.errors import ErrorKind, InputError, unknown_name
+from rareclass.errors import combination_error, unknown_name
 from rareclass.metrics.areas import area_estimate, auc_estimate, average_precision_estimate
 from rareclass.metrics.at_k import lift_estimate, precision_estimate, recall_estimate
 from rareclass.metrics.expected_cost import cost_estimate
@@ -116,14 +116,12 @@ def known_measure(
     for name in options:
         if name not in taken:
             known = ", ".join(taken) or "none"
-            raise InputError(
-                f"{name}= is not an option of {measure!r}.",
-                f"Its options are: {known}.",
-                ErrorKind.COMBINATION,
+            raise combination_error(
+                f"{name}= is not an option of {measure!r}.", f"Its options are: {known}."
             )
     for name, each in taken.items():
         if each.default is each.empty and name not in options:
-            raise InputError(f"{measure!r} needs {name}=.", "Give it.", ErrorKind.COMBINATION)
+            raise combination_error(f"{measure!r} needs {name}=.", "Give it.")
     return make
 
 

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import combination_error
 from rareclass.metrics.bootstrap import bootstrap_callable
 from rareclass.metrics.intervals import LEAST_P, Interval, normal_quantile, p_value_of_intervals
 from rareclass.metrics.named_measures import known_measure
 from rareclass.metrics.paired_evidence import EVIDENCE
-from rareclass.metrics.scored_classes import ScoredPair, split_pair
+from rareclass.metrics.scored_classes import FloatArray, ScoredPair, split_pair
 from rareclass.parameters import check_whole
 
 
@@ -125,27 +125,22 @@ def paired_difference(
     pair = split_pair(y, scores_a, scores_b, sample_weight, groups)
     if callable(measure):
         if options:
-            raise InputError(
+            raise combination_error(
                 f"{sorted(options)[0]}= is not an option of a callable.",
                 "Bind it with functools.partial.",
-                ErrorKind.COMBINATION,
             )
-        return _of_callable(pair, measure, _seeds(random_state, int(n_replicates)), level, progress)
+        seeds = _seeds(random_state, int(n_replicates))
+        return _of_draws(pair, *bootstrap_callable(pair, measure, seeds, progress), level)
     evidence = known_measure(measure, EVIDENCE, options)(pair, **options)
     found, p_value = evidence.interval(level), p_value_of_intervals(evidence.interval, level)
     a, b = evidence.a(level).value, evidence.b(level).value
     return PairedDifference(*found, p_value, a, b, evidence.method)
 
 
-def _of_callable(
-    pair: ScoredPair,
-    measure: Callable[..., float],
-    seeds: NDArray[np.uint64],
-    level: float,
-    progress: bool | str,
+def _of_draws(
+    pair: ScoredPair, values: FloatArray, drawn: FloatArray, level: float
 ) -> PairedDifference:
     """Student's interval and p-value of the bootstrap's standard deviation."""
-    values, drawn = bootstrap_callable(pair, measure, seeds, progress)
     rare = pair.rare
     n = rare.mass if rare.group is None else float(np.unique(rare.group).size)
     spread = drawn[:, 0] - drawn[:, 1]

@@ -16,7 +16,7 @@ from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import precision_at
 from rareclass.decide.class_thresholds import called_class
 from rareclass.encoding.target import is_rare, label_counts, unknown_labels
-from rareclass.errors import ErrorKind, InputError, counted, first_names, unsupported
+from rareclass.errors import counted, first_names, label_error, unsupported
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.labels.spelling import codes_among, label_value, one_spelling
 from rareclass.metrics import Interval, interval
@@ -115,10 +115,9 @@ class RareDecision:
         rare = is_rare(given, self._facts.labels)
         if not rare.any() or rare.all():
             share = "every" if len(rare) and rare.all() else "no"
-            raise InputError(
+            raise label_error(
                 f"{file}: {share} row has the target value {self._facts.rare_label!r}.",
                 "Both classes are needed to measure a ranking.",
-                ErrorKind.LABELS,
             )
         others = given.filter(pl.Series(~rare))
         known = {*self._facts.label_counts} - {self._facts.rare_label}
@@ -138,10 +137,7 @@ class RareDecision:
     def which(self, labels: pl.Series) -> NDArray[np.int16]:
         """Return the position of each label's class among several rare ones, -1 for others."""
         code_of = codes_among(labels.drop_nulls().unique().to_list(), self.classes)
-        of_row: NDArray[np.int16] = labels.replace_strict(
-            code_of, default=-1, return_dtype=pl.Int16
-        ).to_numpy()
-        return of_row
+        return coded(labels, code_of)
 
     def estimate(self, rows: ScoredRows, prevalence: float | None = None) -> RankingEstimate:
         """Return AUC, average precision and precision at k, with 95 % intervals.
@@ -316,23 +312,21 @@ class LevelDecision:
     def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
         """Return positions of levels; raises `InputError` as well on a label of no level."""
         code_of = codes_among(labels.drop_nulls().unique().to_list(), self.names)
-        codes = labels.replace_strict(code_of, default=-1, return_dtype=pl.Int64).to_numpy()
+        codes = coded(labels, code_of)
         unknown = np.flatnonzero((codes < 0) & labels.is_not_null().to_numpy())
         if len(unknown):
             row = int(unknown[0])
-            raise InputError(
+            raise label_error(
                 f"{file}: the target value {labels[row]!r} at row {row + 1} is not among the "
                 f"levels of the model: {', '.join(self.names)}.",
                 "Correct it, or leave it empty: rows without a target are left out.",
-                ErrorKind.LABELS,
             )
         present = np.unique(codes[codes >= 0])
         if len(present) < 2:
             held = f"only {self.names[present[0]]!r}" if len(present) else "nothing"
-            raise InputError(
+            raise label_error(
                 f"{file}: the target holds {held}.",
                 "Rows of two levels are needed to measure a ranking.",
-                ErrorKind.LABELS,
             )
         return codes.astype(np.intp)
 
@@ -386,6 +380,12 @@ class LevelDecision:
             },
             in_brief=lines,
         )
+
+
+def coded(labels: pl.Series, code_of: Mapping[str, int]) -> NDArray[np.int16]:
+    """Return the code of each label, -1 for those without one."""
+    codes = labels.replace_strict(code_of, default=-1, return_dtype=pl.Int16)
+    return codes.to_numpy()
 
 
 Decision = RareDecision | LevelDecision

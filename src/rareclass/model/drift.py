@@ -14,6 +14,7 @@ from rareclass.metrics import Interval
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift, ColumnTracker, worst_first
 from rareclass.model.facts import ModelFacts, RareClassFacts, ScoredRows
+from rareclass.stored import plain_data
 
 # Alerts so many times as frequent as held out, or as rare, and beyond what chance explains.
 MOST_TIMES = 2.0
@@ -130,8 +131,8 @@ class Drift:
         alerts = None
         if self.alerts is not None:
             alerts = {
-                "found": self.alerts.found._asdict(),
-                "held_out": self.alerts.expected._asdict(),
+                "found": plain_data(self.alerts.found),
+                "held_out": plain_data(self.alerts.expected),
                 "differs": self.alerts.differs,
                 "is_far": self.alerts.is_far,
             }

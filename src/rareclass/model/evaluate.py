@@ -1,6 +1,6 @@
 """A model on other rows: ``rareclass evaluate`` with known classes, ``monitor`` without them."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from rareclass.model.facts import RankingEstimate, RareClassScores
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_of, budget_time, columns_beside, labelled_scores
 from rareclass.model.times import alert_times
+from rareclass.stored import plain_data
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, open_table
@@ -48,15 +49,10 @@ class DecisionRow:
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the row as dictionaries and numbers; no precision is null."""
-        plain: dict[str, Any] = {"name": self.name, "alerts": self.alerts}
-        intervals = {
-            "precision": self.precision,
-            "recall": self.recall,
-            "false_positive_rate": self.false_positive_rate,
-        }
-        for name, found in intervals.items():
-            value, low, high = (float(each) for each in found)
-            plain[name] = {"value": None if np.isnan(value) else value, "low": low, "high": high}
+        plain: dict[str, Any] = plain_data(self)
+        for name in ("precision", "recall", "false_positive_rate"):
+            if np.isnan(plain[name]["value"]):
+                plain[name]["value"] = None
         return plain
 
 
@@ -176,11 +172,11 @@ class EvaluatedFile:
             **self.seen.as_plain_data(),
             **self.drift.as_plain_data(),
             "decisions": [each.as_plain_data() for each in self.table],
-            "probabilities": None if self.probabilities is None else asdict(self.probabilities),
-            "alert_budget": None if self.budget is None else self.budget._asdict(),
-            "alerts_a_day": None if self.a_day is None else self.a_day._asdict(),
+            "probabilities": plain_data(self.probabilities),
+            "alert_budget": plain_data(self.budget),
+            "alerts_a_day": plain_data(self.a_day),
             "class_decisions": [each.as_plain_data() for each in self.by_class],
-            "missed_cases": None if self.corrected is None else self.corrected.as_plain_data(),
+            "missed_cases": plain_data(self.corrected),
         }
 
 
@@ -241,7 +237,7 @@ def evaluate_file(
     return EvaluatedFile(
         decision.estimate(rows),
         decision.confusion(rows),
-        len(every.scores) - len(rows.y),
+        len(every.y) - len(rows.y),
         seen,
         drift,
         table,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rareclass.errors import ErrorKind, InputError, unsupported
+from rareclass.errors import setting_error, unsupported
 from rareclass.model.decisions import refuse_levels
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model
@@ -31,9 +31,7 @@ def explainer_of(content: Model, k: int) -> Explain:
     nearest rare row that the file keeps, ``distance_1`` how far it is (`nearest_cases`).
     """
     if k < 1:
-        raise InputError(
-            f"--explain {k} is not a number of columns.", "Give 1 or more.", ErrorKind.SETTING
-        )
+        raise setting_error(f"--explain {k} is not a number of columns.", "Give 1 or more.")
     refuse_levels(content.decision, "--explain", "Leave it out.")
     fault, remedy = "", ""
     if isinstance(content.facts.method, HuntFacts):

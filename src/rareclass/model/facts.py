@@ -6,8 +6,7 @@ A model file, ``--json`` and ``rareclass show`` hold the same flat JSON object. 
 `facts_from_json` are the only places that know its keys; everybody else reads attributes.
 """
 
-from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import counted
 from rareclass.metrics.intervals import Interval, widened
-from rareclass.stored import read_fields, required, typed_value
+from rareclass.stored import plain_data, read_fields, required, typed_value
 from rareclass.tables.columns import Column
 
 TableFormat = Literal["table", "svmlight", "stream"]
@@ -33,9 +32,7 @@ class ClassEstimate:
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the estimate as a dictionary."""
-        intervals = {"auc": self.auc, "average_precision": self.average_precision}
-        plain = {name: interval._asdict() for name, interval in intervals.items()}
-        return {"name": self.name, "n_rows": round(self.n_rows)} | plain
+        return plain_data(self) | {"n_rows": round(self.n_rows)}
 
 
 @dataclass(frozen=True)
@@ -68,8 +65,7 @@ class RankingEstimate:
     def as_plain_data(self) -> dict[str, Any]:
         """Return the estimate as dictionaries and numbers."""
         rare = {} if self.n_rare is None else {"n_rare": round(self.n_rare)}
-        measures = {name: interval._asdict() for name, interval in self.measures.items()}
-        plain = {"n_rows": round(self.n_rows), **rare, "measures": measures}
+        plain = {"n_rows": round(self.n_rows), **rare, "measures": plain_data(self.measures)}
         if not self.classes:
             return plain
         return plain | {"classes": [each.as_plain_data() for each in self.classes]}
@@ -81,15 +77,31 @@ class RareClassScores(NamedTuple):
     which: NDArray[np.int16]  # position of the class, -1 for other rows
     probability: NDArray[np.float64]  # (n_rows, n_classes)
 
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Return some of the rows."""
+        return self._replace(which=self.which[rows], probability=self.probability[rows])
+
 
 class ScoredRows(NamedTuple):
     """Rows with scores by functions that did not learn from them."""
 
-    y: NDArray[np.int16]  # codes
+    y: NDArray[np.int16]  # codes, -1 where there is none
     scores: NDArray[np.float64]
     weight: NDArray[np.float64] | None = None  # how many rows each stands for
     places: NDArray[np.int64] | None = None  # where they stand in the table
     classes: RareClassScores | None = None  # where several classes are rare
+
+    def take(self, rows: NDArray[np.int64]) -> "ScoredRows":
+        """Return some of the rows."""
+        classes = None if self.classes is None else self.classes.take(rows)
+        return ScoredRows._make(
+            [*(None if each is None else each[rows] for each in self[:4]), classes]
+        )
+
+    def labelled(self) -> "ScoredRows":
+        """Return the rows that have a code, not -1, with their places among these."""
+        kept = np.flatnonzero(self.y >= 0)
+        return self.take(kept)._replace(places=kept)
 
 
 @dataclass(frozen=True)
@@ -343,19 +355,18 @@ def facts_as_json(facts: ModelFacts) -> dict[str, Any]:
     flat: dict[str, Any] = {"format": facts.format, "target_kind": facts.target.target_kind}
     if facts.method is not None:
         flat["method"] = facts.method.method
-    flat |= {name: each for name, each in _plain(asdict(facts.target)).items() if each}
+    flat |= {name: each for name, each in plain_data(facts.target).items() if each}
     for part in (facts.training, facts.method):
         if part is not None:
-            flat |= _plain(asdict(part))
+            flat |= plain_data(part)
     if facts.training is not None:
         held_out = facts.training.held_out
-        flat["held_out"] = None if held_out is None else _plain(held_out.as_plain_data())
-    flat["columns"] = [_plain(asdict(column)) for column in facts.columns]
-    flat["quantiles"] = [float(score) for score in facts.quantiles]
-    flat["rule"] = None if facts.rule is None else _plain(facts.rule.to_dict())
+        flat["held_out"] = None if held_out is None else held_out.as_plain_data()
+    flat["columns"] = plain_data(facts.columns)
+    flat["quantiles"] = plain_data(facts.quantiles)
+    flat["rule"] = plain_data(facts.rule)
     if facts.class_rules:
-        rules = facts.class_rules.items()
-        flat["class_rules"] = {name: _plain(rule.to_dict()) for name, rule in rules}
+        flat["class_rules"] = plain_data(facts.class_rules)
     return flat
 
 
@@ -382,19 +393,6 @@ def facts_from_json(told: Any) -> ModelFacts:
             dict[str, ChosenThreshold], told.get("class_rules", {}), "class_rules"
         ),
     )
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as what JSON has: numbers of NumPy, kinds as text, tuples as lists."""
-    if isinstance(value, StrEnum):
-        return str(value)
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value
 
 
 def _one_of(kinds: dict[str, type[Any]], mark: str, told: dict[str, Any]) -> Any:

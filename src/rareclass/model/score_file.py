@@ -15,14 +15,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.errors import ErrorKind, InputError, bad_cell, counted, no_rows
-from rareclass.files import (
-    check_not_input,
-    check_not_inside,
-    check_writable,
-    csv_bytes,
-    replacing,
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    bad_cell,
+    combination_error,
+    counted,
+    no_rows,
+    setting_error,
 )
+from rareclass.files import check_not_input, check_not_inside, check_writable, csv_bytes, replacing
 from rareclass.model.decisions import Decision, RareDecision, refuse_levels
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.explained import Explain, explainer_of, note_on_cases, told_names
@@ -111,23 +113,17 @@ class ScoreWriter:
         if self.top is None and self.threshold is None:
             return
         if self.top is not None and self.threshold is not None:
-            raise InputError(
-                "--top and --threshold both set the rows called rare.",
-                "Give one of them.",
-                ErrorKind.COMBINATION,
+            raise combination_error(
+                "--top and --threshold both set the rows called rare.", "Give one of them."
             )
         option = "--threshold" if self.top is None else "--top"
         remedy = "Leave it out: a row's level is between the model's thresholds."
         refuse_levels(self.decision, option, remedy)
         if self.top is not None and self.top < 1:
-            raise InputError(
-                f"--top {self.top} is not a number of rows.", "Give 1 or more.", ErrorKind.SETTING
-            )
+            raise setting_error(f"--top {self.top} is not a number of rows.", "Give 1 or more.")
         if self.threshold is not None and not np.isfinite(self.threshold):
-            raise InputError(
-                f"--threshold {self.threshold} is not a score.",
-                "Give a finite number.",
-                ErrorKind.SETTING,
+            raise setting_error(
+                f"--threshold {self.threshold} is not a score.", "Give a finite number."
             )
 
     @property
@@ -416,10 +412,8 @@ def _level_columns(model: Model) -> list[str]:
 def check_score_path(out: Path, data: TablePlace) -> None:
     """Raise `InputError` when scores of `data` cannot be written to `out`."""
     if out.suffix.lower() not in SCORE_SUFFIXES:
-        raise InputError(
-            f"--out {out}: the name must end in .csv or .parquet, which decides the format.",
-            "",
-            ErrorKind.SETTING,
+        raise setting_error(
+            f"--out {out}: the name must end in .csv or .parquet, which decides the format.", ""
         )
     check_not_input(out, "--out", {"the file to be scored": data})
     check_not_inside(out, "--out", data)

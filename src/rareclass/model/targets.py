@@ -12,13 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive, absent_label, positives
-from rareclass.errors import ErrorKind, InputError, counted, first_names
+from rareclass.errors import InputError, counted, first_names, label_error
 from rareclass.labels.levels import order_labels
-from rareclass.labels.spelling import (
-    codes_among,
-    one_spelling,
-    refuse_two_words_for_yes,
-)
+from rareclass.labels.spelling import codes_among, one_spelling, refuse_two_words_for_yes
 from rareclass.labels.two_classes import few_of, rare_among, words_of_few
 from rareclass.model.decisions import as_numbers
 from rareclass.model.facts import LevelFacts, RankingEstimate, RareClassFacts
@@ -224,10 +220,9 @@ def rare_target(counts: dict[str, int], positive: Positive, column: str = "") ->
         labels = tuple(names[k] for k in rare_among(names, list(merged.values())))
     others = [other for other in merged if other not in labels]
     if not others:
-        raise InputError(
+        raise label_error(
             f"--positive: every row has one of the target values {', '.join(labels)}.",
             "Leave one out: rows of another value are needed as the majority.",
-            ErrorKind.LABELS,
         )
     refuse_two_words_for_yes(labels, merged)
     code_of = {written: int(of in labels) for written, of in spelled.items()}
@@ -281,16 +276,13 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
 
 def _check_labels(counts: dict[str, int]) -> None:
     if not counts:
-        raise InputError(
-            "No row has a target value.", "Check the --target column.", ErrorKind.LABELS
-        )
+        raise label_error("No row has a target value.", "Check the --target column.")
 
 
 def _one_only(label: str, n_rows: int, one: str, many: str) -> InputError:
-    return InputError(
+    return label_error(
         f"The target holds one {one} only: {label!r} in all {counted(n_rows, 'row')}.",
         f"Two {many} are needed, at least one row of each.",
-        ErrorKind.LABELS,
     )
 
 
@@ -301,12 +293,11 @@ def _too_many(found: FoundLabels, n_levels: int) -> InputError:
     rows = np.cumsum(np.array(list(found.counts.values()))[order])
     cuts = values[order][np.searchsorted(rows, rows[-1] * np.array([0.5, 0.75, 0.9]))]
     shown = ", ".join(f"{cut:g}" for cut in np.unique(cuts))
-    return InputError(
+    return label_error(
         f"The target {found.column!r} holds {n_levels:,} different numbers, a measurement "
         f"rather than levels; {MOST_LEVELS} are taken at most.",
         "Bin them first, into a column that says how many of some bounds a number is above, such "
         f"as {shown} (its median, upper quarter and tenth).",
-        ErrorKind.LABELS,
     )
 
 

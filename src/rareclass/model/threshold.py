@@ -1,5 +1,6 @@
 """Thresholds of a model: a rule, the columns of times and costs that it needs, and its rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +24,14 @@ from rareclass.decide.constraints import (
 )
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError, no_rows, unsupported
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    combination_error,
+    no_rows,
+    too_few_rows,
+    unsupported,
+)
 from rareclass.labels.spelling import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
@@ -314,10 +322,8 @@ def _named_class(model: "Model", name: str | None, prevalence: float | None) -> 
     if name is None:
         return None
     if prevalence is not None:
-        raise InputError(
-            "--prevalence is of any rare class, and --class names one of them.",
-            "Leave one out.",
-            ErrorKind.COMBINATION,
+        raise combination_error(
+            "--prevalence is of any rare class, and --class names one of them.", "Leave one out."
         )
     if name == EVERY_CLASS and model.rare_classes:
         return name
@@ -342,10 +348,9 @@ def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
     k, classes = model.rare_classes.index(name), rows.classes
     y = None if classes is None else (classes.which == k).astype(np.int16)
     if classes is None or y is None or not y.any():
-        raise InputError(
+        raise too_few_rows(
             f"--class {name}: no row to choose a threshold by is of that class.",
             "Give a file with rows of it.",
-            ErrorKind.TOO_FEW_ROWS,
         )
     return ScoredRows(y, classes.probability[:, k], rows.weight, rows.places)
 
@@ -386,37 +391,37 @@ def budget_of(
     return rule.budget.on(time, scores > model.threshold)
 
 
-class LabelledScores(NamedTuple):
-    """Codes of the labels of rows, -1 where there is none, and their scores."""
-
-    codes: NDArray[np.intp]
-    scores: NDArray[np.float64]
-    classes: RareClassScores | None = None  # of several rare classes
-
-    def labelled(self) -> ScoredRows:
-        """Return the rows that have a label."""
-        kept, classes = np.flatnonzero(self.codes >= 0), self.classes
-        if classes is not None:
-            classes = RareClassScores(classes.which[kept], classes.probability[kept])
-        return ScoredRows(self.codes[kept].astype(np.int16), self.scores[kept], None, kept, classes)
-
-
 def labelled_scores(
-    model: "Model", file: TableFile | SvmlightFile, name: str, seen: InputSummary
-) -> LabelledScores:
+    model: "Model",
+    file: TableFile | SvmlightFile,
+    name: str,
+    seen: InputSummary,
+    target: str | None = None,
+    labels: pl.Series | None = None,
+    look: Callable[[Any, NDArray[np.float64], pl.Series], None] | None = None,
+) -> ScoredRows:
     """Return codes (-1: no label) and scores of a file with the target; `seen` is filled.
 
-    Raises `InputError` where there are no rows, and as `RareDecision.codes`. Warns of rows that the
-    model was trained on.
+    `target` names another column than the model does; `labels` take its place. `look` is called
+    with the rows, scores and labels of each batch. Raises `InputError` where there are no rows, and
+    as `RareDecision.codes`. Warns of rows that the model was trained on.
     """
-    batches = list(model.score_batches(file, [model.target], seen))
-    if not batches:
+    told, scores, probability, classes = [], [], [], None
+    column = [target or model.target] if labels is None else []
+    for batch in model.score_batches(file, column, seen, with_rows=look is not None):
+        if labels is None:
+            told.append(labels_as_text(batch.kept.to_series()))
+            probability += [] if batch.classes is None else [batch.classes]
+        else:
+            told.append(labels[seen.n_rows - len(batch.scores) : seen.n_rows])
+        if look is not None:
+            look(batch.rows, batch.scores, told[-1])
+        scores.append(batch.scores)
+    if not told:
         raise no_rows(name)
-    kept = [labels_as_text(each.kept.to_series()) for each in batches]
-    labels, classes = pl.concat(kept), None
+    labels = pl.concat(told)
     codes = model.decision.codes(labels, name)
     warn_of_training_rows(seen, codes, model.facts, name)
-    if model.rare_classes and isinstance(model.decision, RareDecision):
-        probability = [each.classes for each in batches if each.classes is not None]
+    if probability and isinstance(model.decision, RareDecision):
         classes = RareClassScores(model.decision.which(labels), np.concatenate(probability))
-    return LabelledScores(codes, np.concatenate([each.scores for each in batches]), classes)
+    return ScoredRows(codes.astype(np.int16), np.concatenate(scores), classes=classes)

@@ -15,7 +15,7 @@ from scipy.linalg import lapack
 from rareclass.errors import ErrorKind, InputError
 from rareclass.moments.dual import DualSolution, RareRows, dense_rows
 from rareclass.moments.moments import Moments, MomentSettings
-from rareclass.parameters import check_whole, is_number
+from rareclass.parameters import check_choice, check_whole, is_number
 
 # Ridge of a singular covariance, in mean variances: enough for weights of ten digits.
 _LEAST_RIDGE = 1e-3
@@ -279,8 +279,7 @@ def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> CovarianceMo
         "diagonal": Diagonal(ridge),
         "factor": Factor(int(n_factors), ridge),
     }
-    if not isinstance(covariance, str) or covariance not in known:
-        raise ValueError(f"covariance={covariance!r} is not one of {', '.join(map(repr, known))}.")
+    check_choice("covariance", covariance, list(known))
     return known[covariance]
 
 

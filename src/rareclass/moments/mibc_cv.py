@@ -241,8 +241,7 @@ class _TrainingTable(NamedTuple):
         """Score the tested rows of each fold by its hyperplanes, all in one reading."""
         weight = majority_weight(self.labels, self.source.n_rows)
         weight[self.labels.rare] = self.labels.rare_weight
-        is_rare = np.zeros(self.source.n_rows, dtype=bool)
-        is_rare[self.labels.rare] = True
+        is_rare = self.labels.is_rare(self.source.n_rows)
         coefs = [np.column_stack([solved.coef for solved in each]) for each in hyperplanes]
         means = [np.array([solved.mean_score for solved in each]) for each in hyperplanes]
         parts: list[list[_FoldScores]] = [[] for _ in folds]

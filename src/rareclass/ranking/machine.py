@@ -5,20 +5,11 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.estimators.estimator import (
-    FitsRows,
-    finite_scores,
-    read_features,
-    settings_of,
-)
+from rareclass.estimators.estimator import FitsRows, finite_scores, read_features, settings_of
 from rareclass.estimators.rankings import KernelRanking
 from rareclass.kernels.kernels import needs_width
 from rareclass.parameters import check_choice, check_number, check_whole
@@ -31,12 +22,7 @@ from rareclass.ranking.ranking_data import (
     prepare,
     width_of_rows,
 )
-from rareclass.ranking.solve import (
-    PENALTIES,
-    LearnedMachine,
-    MachineParameters,
-    fit_path,
-)
+from rareclass.ranking.solve import PENALTIES, LearnedMachine, MachineParameters, fit_path
 from rareclass.ranking.targets import RankingTarget
 from rareclass.rows import RowSource
 from rareclass.rows.source import narrowed

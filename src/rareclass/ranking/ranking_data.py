@@ -26,13 +26,7 @@ from rareclass.kernels.expansion import (
     orthonormalise,
     whiten,
 )
-from rareclass.kernels.kernels import (
-    KERNELS,
-    FeatureScaled,
-    given_width,
-    make_kernel,
-    mean_width,
-)
+from rareclass.kernels.kernels import KERNELS, FeatureScaled, given_width, make_kernel, mean_width
 from rareclass.kernels.landmarks import LandmarkCandidates, Landmarks, choose_landmarks
 from rareclass.labels.two_classes import Labels
 from rareclass.machine import factorising, parse_bytes, size_text
@@ -124,7 +118,7 @@ def prepare(data: RankingData, several: bool = False) -> "PreparedRanking":
     memory = parse_bytes(settings.memory)
     candidates = LandmarkCandidates(
         labels.rare,
-        lambda: np.sort(np.concatenate([labels.rare, labels.majority])),
+        lambda: labels.kept,
         source.take,
         source.n_features,
     )

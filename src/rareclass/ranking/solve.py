@@ -20,11 +20,7 @@ from rareclass.kernels.expansion import Coordinates, KernelExpansion, whiten
 from rareclass.kernels.kernels import Matrix
 from rareclass.machine import blas_threads, track
 from rareclass.ranking.losses import LabellingLoss, make_loss
-from rareclass.ranking.problem import (
-    RankingProblem,
-    ValueQuestion,
-    solve_in_step,
-)
+from rareclass.ranking.problem import RankingProblem, ValueQuestion, solve_in_step
 from rareclass.ranking.ranking_data import (
     KernelSettings,
     PreparedRanking,
@@ -362,9 +358,8 @@ def cross_fit(
             lambda number, lam, step: check(),
         )
         coefficients = [coefficients_of(path) for path in paths]
-    held_out = np.full((prepared.n_rows, len(lams)), np.nan)
-    rare, majority = target.labels.rare, target.labels.majority
-    with blas_threads(1):
+        held_out = np.full((prepared.n_rows, len(lams)), np.nan)
+        rare, majority = target.labels.rare, target.labels.majority
         for fold, of_fold in zip(folds, coefficients, strict=True):
             rows = prepared.scored(of_fold, tested=fold.tested)
             held_out[rare[fold.tested[rare]]] = rows.held

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rareclass.compare import Comparison, compare_scores
 from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_files
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import combination_error, too_few_rows
 from rareclass.opening import open_model
 from rareclass.report.drawing import CYCLE, Draw, plot_of
 from rareclass.report.page import (
@@ -63,10 +63,9 @@ def report_on_models(
     classes = [each.rare_class for each in contents]
     targets = {f"{each.target} = {each.rare_label}" for each in classes}
     if len(targets) > 1:
-        raise InputError(
+        raise combination_error(
             f"The models are of different classes: {' and '.join(sorted(targets))}.",
             "Compare models of one class.",
-            ErrorKind.COMBINATION,
         )
     read = [read_rows(content, data, options) for content in contents]
     names = _names(models)
@@ -82,10 +81,9 @@ def report_on_scores(files: ScoreFiles) -> FinishedReport:
     """Compare files of scores; raises `InputError` as `read_score_files`."""
     scores = read_score_files(files)
     if len(scores.columns) < 2:
-        raise InputError(
+        raise too_few_rows(
             "There is one column of scores: nothing to compare it with.",
             "Give two files of scores.",
-            ErrorKind.TOO_FEW_ROWS,
         )
     facts = [
         Fact(name, f"{home.file}, column {home.column}") for name, home in scores.homes.items()

@@ -284,8 +284,8 @@ class RankingDisplay:
             Without matplotlib.
         """
         scores = np.asarray(y_score, dtype=np.float64)
-        rare = np.zeros(len(scores), dtype=bool)
-        rare[read_labels(y_true, sample_weight, pos_label, len(scores)).rare] = True
+        labels = read_labels(y_true, sample_weight, pos_label, len(scores))
+        rare = labels.is_rare(len(scores))
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return cls.of(rare, scores, weight, name, **options).plot(ax=ax)
 

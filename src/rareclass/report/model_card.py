@@ -13,11 +13,7 @@ from rareclass.metrics import CheckedMeasures, Interval, interval
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.model import Model
 from rareclass.report.page import Heading, Listing, PageBlock, Section, percent, whole
-from rareclass.report.scores_section import (
-    ReliabilityDisplay,
-    ScoreDistributionDisplay,
-    ScoreDrift,
-)
+from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay, ScoreDrift
 from rareclass.report.subgroups import Subgroups
 from rareclass.report.threshold_table import ThresholdTable
 

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import (
-    ErrorKind,
-    InputError,
     command_line,
     counted,
     first_names,
     left_out_text,
+    unsupported,
 )
 from rareclass.metrics import CheckedMeasures, Interval
 from rareclass.metrics.weighted_rate import WeightedRate
@@ -53,6 +52,7 @@ from rareclass.report.single_rows import single_rows
 from rareclass.report.subgroups import Subgroups, classes_section, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import LEVEL
+from rareclass.stored import plain_data
 from rareclass.tables.table_file import TablePlace
 
 _MOST_NAMED = 12
@@ -114,10 +114,9 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
     check_rare_class(content)
     facts, held = content.facts, content.held_out
     if held is None or len(np.unique(held.y == 1)) < 2:
-        raise InputError(
+        raise unsupported(
             f"{model} has no scores of rows held out.",
             "Give a file with the target that the model did not learn from.",
-            ErrorKind.UNSUPPORTED,
         )
     judged = replace(
         JudgedModel.of(content, held.y == 1, held.scores, held.weight, costs=costs, held_out=True),
@@ -290,31 +289,28 @@ def _plain_data(judged: JudgedModel) -> dict[str, Any]:
     if score_drift is not None:
         rate = score_drift.at_threshold.rate
         alert_rate = {
-            "here": rate.found._asdict(),
-            "held_out": rate.expected._asdict(),
+            "here": rate.found,
+            "held_out": rate.expected,
             "differs": score_drift.differs,
         }
-    return {
+    numbers = {
         "n_rows": table.n_rows,
         "n_rare": table.n_rare,
-        "measures": {
-            "AUC": judged.auc._asdict(),
-            "average precision": judged.average_precision._asdict(),
-        },
-        "threshold": float(table.thresholds[own]),
+        "measures": {"AUC": judged.auc, "average precision": judged.average_precision},
+        "threshold": table.thresholds[own],
         "at_threshold": {
-            "true_rare": float(table.hits[own]),
-            "false_rare": float(table.false_alerts[own]),
-            "precision": table.precision.at(own)._asdict(),
-            "recall": table.recall.at(own)._asdict(),
+            "true_rare": table.hits[own],
+            "false_rare": table.false_alerts[own],
+            "precision": table.precision.at(own),
+            "recall": table.recall.at(own),
         },
         "thresholds": {
-            "threshold": table.thresholds.tolist(),
-            "true_rare": table.hits.tolist(),
-            "false_rare": table.false_alerts.tolist(),
+            "threshold": table.thresholds,
+            "true_rare": table.hits,
+            "false_rare": table.false_alerts,
         },
         "alert_rate": alert_rate,
-        "alert_budget": None if budget is None else budget._asdict(),
+        "alert_budget": budget,
         "stability_index": {each.name: each.stability_index for each in judged.columns},
         "worse_parts": {
             parts.by: [each.name for each in parts.worse]
@@ -322,6 +318,7 @@ def _plain_data(judged: JudgedModel) -> dict[str, Any]:
             if parts
         },
     }
+    return plain_data(numbers)
 
 
 def checked_section(found: CheckedMeasures) -> Section:

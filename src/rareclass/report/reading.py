@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import is_rare, labels_as_text
-from rareclass.errors import ErrorKind, InputError, no_rows
+from rareclass.encoding.target import is_rare
+from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import CheckedMeasures, checked_measures
 from rareclass.model.decisions import RareDecision, refuse_levels
-from rareclass.model.drift import InputSummary, warn_of_training_rows
+from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts, RareClassScores
 from rareclass.model.model import Model
-from rareclass.model.threshold import budget_time, columns_beside
+from rareclass.model.threshold import budget_time, columns_beside, labelled_scores
 from rareclass.model.times import alert_times, costs_of
 from rareclass.report.columns_section import CopyCounter
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -78,7 +78,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     Raises `InputError` where the model is of levels, a column is missing, all rows are of one
     class, or a cell is no cost or no time.
     """
-    decision, target = check_rare_class(content), content.rare_class
+    check_rare_class(content)
     file, seen = open_table(data, options.separator), InputSummary()
     of_budget = budget_time(content)  # an alert budget is looked at without being asked for
     may_look = options.time is None and options.journal is None
@@ -86,52 +86,40 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         options = replace(options, time=of_budget)
     beside = _columns_beside(file, options)
     copies = None if isinstance(file, SvmlightFile) else CopyCounter()
-    keeper = RowKeeper(target)
-    labels, scores, probability = [], [], []
-    known = _known_labels(content, data, options)
-    label = [options.target or target.target] if known is None else []
-    for batch in content.score_batches(file, label, seen, with_rows=copies is not None):
-        if known is None:
-            labels.append(labels_as_text(batch.kept.to_series()))
-        else:
-            labels.append(known.labels[seen.n_rows - len(batch.scores) : seen.n_rows])
+    keeper, known = RowKeeper(content.rare_class), _known_labels(content, data, options)
+
+    def look(cells: pl.DataFrame, scores: Floats, labels: pl.Series) -> None:
         if copies is not None:
-            copies.add(batch.rows)
-            keeper.add(batch.rows, batch.scores, labels[-1])
-        scores.append(batch.scores)
-        probability += [] if batch.classes is None or known is not None else [batch.classes]
-    if not scores:
-        raise no_rows(data)
-    codes = decision.codes(pl.concat(labels), str(data))
-    warn_of_training_rows(seen, codes, content.facts, str(data))
-    every = np.concatenate(scores)
-    labelled = np.flatnonzero(codes >= 0)
-    y, value = codes[labelled] == 1, every[labelled]
-    classes = None
-    if probability:
-        which = decision.which(pl.concat(labels))[labelled]
-        classes = RareClassScores(which, np.concatenate(probability)[labelled])
-    time = groups = None
+            copies.add(cells)
+            keeper.add(cells, scores, labels)
+
+    labels = None if known is None else known.labels
+    every = labelled_scores(content, file, str(data), seen, options.target, labels, look)
+    rows = every.labelled()
+    y, labelled = rows.y == 1, np.flatnonzero(every.y >= 0)
+    time = groups = ids = None
     if options.time is not None:
         time = alert_times(beside[options.time][labelled], labelled + 1)
     if options.groups is not None:
         names = beside[options.groups].cast(pl.String).fill_null("(empty)")
         groups = names.to_numpy()[labelled]
+    if options.id_column is not None:
+        ids = beside[options.id_column].cast(pl.String).fill_null("")[labelled].to_list()
     return ReadRows(
         data.name,
         y,
-        value,
+        rows.scores,
         labelled,
-        int((codes < 0).sum()) if known is None else 0,
+        len(every.y) - len(y) if known is None else 0,
         seen,
         copies,
         options.time,
         time,
         groups,
         _costs(beside, options, labelled),
-        keeper.kept(y, value, labelled),
-        _ids(beside, options, labelled),
-        classes,
+        keeper.kept(y, rows.scores, labelled),
+        ids,
+        rows.classes,
         None if known is None else known.weight[labelled],
         None if known is None else known.measures,
     )
@@ -217,14 +205,6 @@ def _columns_beside(file: TableFile | SvmlightFile, options: ReportOptions) -> d
     for name, option in named.items():
         named_columns(file, [name], option)
     return dict(zip(named, columns_beside(file, list(named)), strict=True)) if named else {}
-
-
-def _ids(
-    beside: dict[str, pl.Series], options: ReportOptions, labelled: NDArray[np.int64]
-) -> list[str] | None:
-    if options.id_column is None:
-        return None
-    return beside[options.id_column].cast(pl.String).fill_null("")[labelled].to_list()
 
 
 def _costs(

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import polars as pl
 
-from rareclass.errors import ErrorKind, InputError, command_line
+from rareclass.errors import ErrorKind, InputError, command_line, too_few_rows
 from rareclass.metrics import interval
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift
 from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, log_axis, plot_of
@@ -80,13 +80,6 @@ class LoggedReport:
         return told
 
 
-class LoggedAlert(NamedTuple):
-    """An alert of a stream."""
-
-    row: int
-    threshold: float
-
-
 def report_on_stream(folder: Path) -> FinishedReport:
     """Report on the folder of a stream.
 
@@ -99,10 +92,9 @@ def report_on_stream(folder: Path) -> FinishedReport:
         )
     log = [LoggedReport.of(row) for row in read_log(folder).to_pylist()]
     if not log:
-        raise InputError(
+        raise too_few_rows(
             f"The stream in {folder} has not come to a report yet.",
             "Let it go on, or give it a smaller --report-every.",
-            ErrorKind.TOO_FEW_ROWS,
         )
     state, last = loaded.state, log[-1]
     scores, is_rare = state.window.rows()
@@ -253,32 +245,30 @@ def _alerts_section(state: SavedStream, n_rows: int, n_alerts: int, budget: str)
         named = "" if path is None else f" {path}"
         note = Note(f"The file of alerts{named} is not there: only their number is known.")
         return Section("alerts", "Alerts", lead, (note,))
-    names = list(LoggedAlert._fields)
+    names = ["row", "threshold"]
     if Path(path).suffix.lower() == ".csv":
         frame = pl.read_csv(path, columns=names)
     else:
         frame = pl.read_ndjson(path, infer_schema_length=None).select(names)
-    alerts = [LoggedAlert(*each) for each in frame.head(n_alerts).iter_rows()]
-    if not alerts:
+    alerts = frame.head(n_alerts)
+    row, threshold = (alerts[name].to_numpy() for name in names)
+    if not len(row):
         return Section("alerts", "Alerts", lead, ())
     title = "Alerts and their scores"
-    edges = np.linspace(0, max(n_rows, max(each.row for each in alerts)), 41)
+    edges = np.linspace(0, max(n_rows, row.max()), 41)
     description = (
         f"Bars: alerts in each of 40 stretches of {edges[1]:,.0f} rows. The line is the threshold "
         "in force, which follows the recent scores."
     )
-    counts, _ = np.histogram([each.row for each in alerts], edges)
+    counts, _ = np.histogram(row, edges)
 
     def draw(ax: "Axes") -> None:
         ax.stairs(counts, edges, fill=True, color=BLUE, alpha=0.45)
         ax.set_ylabel("alerts in a stretch")
         _rows_axis(ax)
         beside: Any = ax.twinx()
-        chosen = alerts[:: max(1, len(alerts) // _MOST_POINTS)]
-        beside.plot(
-            [each.row for each in chosen], [each.threshold for each in chosen], color=VERMILLION,
-            linestyle="--", linewidth=1.2,
-        )  # fmt: skip
+        step = max(1, len(row) // _MOST_POINTS)
+        beside.plot(row[::step], threshold[::step], color=VERMILLION, linestyle="--", linewidth=1.2)
         beside.set_ylabel("threshold (dashed)")
         beside.grid(visible=False)
 

@@ -297,8 +297,7 @@ def _with_own(
     held: HeldOutCuts, cuts: NDArray[np.intp], thresholds: Floats, own: float
 ) -> tuple[NDArray[np.intp], Floats, int]:
     """Insert the cut at a given threshold, which keeps its digits."""
-    n_above = int(np.searchsorted(-held.score, -own, side="left"))
-    cut = int(np.searchsorted(held.ends, n_above))
+    cut = held.at(own)
     place = int(np.searchsorted(cuts, cut))
     if place == len(cuts) or cuts[place] != cut:
         cuts, thresholds = np.insert(cuts, place, cut), np.insert(thresholds, place, own)

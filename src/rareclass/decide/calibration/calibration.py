@@ -23,9 +23,9 @@ from rareclass.decide.calibration.calibration_map import (
     read_score_levels,
     to_probability,
 )
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, combination_error, setting_error
 from rareclass.metrics.scored_classes import FloatArray, check_scores
-from rareclass.parameters import is_number
+from rareclass.parameters import check_choice, is_number
 
 # Levels of majority rows alone that are kept apart: millions say no more.
 _MOST_LEVELS = 32_768
@@ -113,13 +113,6 @@ METHODS: dict[str, type[CalibrationMap]] = {
 }
 
 
-def check_method(method: str) -> None:
-    """Raise `InputError` where no map has that name."""
-    if method not in METHODS:
-        told = f"method={method!r} is not one of {sorted(METHODS)}."
-        raise InputError(told, kind=ErrorKind.SETTING)
-
-
 @dataclass(frozen=True)
 class Calibration:
     """Probabilities of the rare class from scores, at a prevalence that can be changed.
@@ -188,7 +181,7 @@ class Calibration:
             On labels other than 0 and 1, one class, scores that are not finite, weights below zero
             or all zero, and a method that there is not.
         """
-        check_method(method)
+        check_choice("method", method, tuple(METHODS))
         from scipy.optimize import brentq
 
         levels = coarser(read_score_levels(y, scores, sample_weight), _MOST_LEVELS)
@@ -271,27 +264,24 @@ def log_odds_shift(
     Raises `InputError` where both are given, or one is out of range.
     """
     if prevalence is not None and majority_sampling_rate is not None:
-        raise InputError(
+        raise combination_error(
             f"prevalence={prevalence!r} and majority_sampling_rate={majority_sampling_rate!r} say "
             "the same thing twice.",
             "Give one of them.",
-            ErrorKind.COMBINATION,
         )
     if prevalence is not None:
         if not is_number(prevalence, 0.0, 1.0):
-            raise InputError(
+            raise setting_error(
                 f"prevalence={prevalence!r} must be a number between 0 and 1, both left out.",
                 "It is the share of rare rows where the model is used, such as 0.002.",
-                ErrorKind.SETTING,
             )
         return float(_logit(float(prevalence)) - _logit(trained))
     if majority_sampling_rate is not None:
         if not is_number(majority_sampling_rate, 0.0, 1.0, "(]"):
-            raise InputError(
+            raise setting_error(
                 f"majority_sampling_rate={majority_sampling_rate!r} must be a number above 0, at "
                 "most 1.",
                 "It is the share of the majority rows that were kept, such as 0.1.",
-                ErrorKind.SETTING,
             )
         return float(np.log(majority_sampling_rate))
     return 0.0
@@ -361,15 +351,10 @@ def at_prevalence(
             value=p[place],
         )
     if not is_number(trained, 0.0, 1.0):
-        raise InputError(
-            f"trained={trained!r} must be a number between 0 and 1, both left out.",
-            kind=ErrorKind.SETTING,
-        )
+        raise setting_error(f"trained={trained!r} must be a number between 0 and 1, both left out.")
     if prevalence is None and majority_sampling_rate is None:
-        raise InputError(
-            "neither prevalence nor majority_sampling_rate is given.",
-            "Give one.",
-            ErrorKind.COMBINATION,
+        raise combination_error(
+            "neither prevalence nor majority_sampling_rate is given.", "Give one."
         )
     factor = np.exp(log_odds_shift(trained, prevalence, majority_sampling_rate))
     return np.asarray(p * factor / (p * factor + (1.0 - p)))

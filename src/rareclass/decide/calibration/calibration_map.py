@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, too_few_rows
 from rareclass.metrics.scored_classes import FloatArray, check_scores, split_scores
 
 # The nearest to 0 and 1 that a probability comes: the same distance from both ends.
@@ -111,10 +111,9 @@ def read_score_levels(
     if sample_weight is not None:
         given = np.asarray(sample_weight)
         if given.dtype.kind in "fiub" and given.size and not given.any():
-            raise InputError(
+            raise too_few_rows(
                 "sample_weight is 0 for every row: there is nothing to learn from.",
                 "Give some rows a weight above 0, or leave it out.",
-                ErrorKind.TOO_FEW_ROWS,
             )
     split = split_scores(y, scores, sample_weight)
     value = np.concatenate([split.rare, split.majority])

@@ -20,7 +20,7 @@ from rareclass.estimators.search import Fold
 from rareclass.kernels.landmarks import spread_out
 from rareclass.labels.two_classes import Labels
 from rareclass.ranking.ranking_data import KernelSettings
-from rareclass.ranking.solve import CrossFittedMachines, cross_fit
+from rareclass.ranking.solve import cross_fit
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import RowSource, as_source
 
@@ -83,14 +83,18 @@ class KernelMember(Member):
         machines = cross_fit(settings, _source(rows), target, folds, lams, check=rows.check)
         # One array for all lams, which then share their kernel matrix when new rows are scored.
         points = np.asarray(machines.expansion.landmarks, dtype=np.float32)
-        return [
-            CrossFitted(
-                f"lam 2^{np.log2(lam):g}",
-                machines.held_out[:, k],
-                self._functions(machines, points, k, rows),
-            )
-            for k, lam in enumerate(lams)
-        ]
+        found = []
+        for k, lam in enumerate(lams):
+            functions: list[Any] = [
+                KernelFunction(self.kernel, machines.width, points, each[:, k])
+                for each in machines.coefficients
+            ]
+            least = _least_similarity(functions[0], rows)
+            most = float(np.nanmedian(machines.held_out[~rows.is_rare, k]))
+            for function in functions:
+                function.least, function.most = least, most
+            found.append(CrossFitted(f"lam 2^{np.log2(lam):g}", machines.held_out[:, k], functions))
+        return found
 
     def _lams(self, n_rows: int) -> tuple[float, ...]:
         if self.lams is not None:
@@ -107,21 +111,6 @@ class KernelMember(Member):
         n_majority = min(self.n_majority, len(labels.majority))
         majority = rng.choice(labels.majority, n_majority, replace=False)
         return np.sort(np.concatenate([rare, majority]))
-
-    def _functions(
-        self,
-        machines: CrossFittedMachines,
-        landmarks: np.ndarray,
-        k: int,
-        rows: EncodedFolds,
-    ) -> list[ScoreFunction]:
-        """Return the functions of the folds for lam number k, over the same landmarks."""
-        first = KernelFunction(
-            self.kernel, machines.width, landmarks, machines.coefficients[0][:, k]
-        )
-        first.least = _least_similarity(first, rows)
-        first.most = float(np.nanmedian(machines.held_out[~rows.is_rare, k]))
-        return [replace(first, coefficients=each[:, k]) for each in machines.coefficients]
 
 
 def _joined(of_folds: Sequence[CrossFitted]) -> CrossFitted:

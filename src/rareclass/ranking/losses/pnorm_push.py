@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rareclass.parameters import check_number
+from rareclass.parameters import check_choice, check_number
 from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 from rareclass.ranking.losses.piecewise_quadratic import (
     PiecewiseQuadratic,
@@ -93,9 +93,7 @@ class PNormPush(PairLoss):
 
     def __post_init__(self) -> None:
         check_number("power", self.power, "a number of at least 1", 1.0, ends="[)")
-        known = ["smoothed_hinge", "squared_hinge"]
-        if self.pair_loss not in known:
-            raise ValueError(f"pair_loss={self.pair_loss!r} is not one of {known}.")
+        check_choice("pair_loss", self.pair_loss, ("smoothed_hinge", "squared_hinge"))
         SmoothedHinge(self.eps)
 
     @property
