@@ -14,6 +14,17 @@ from rareclass.cli.app import app
 
 # For tests of what every training does: the quickest member, and fewest folds.
 QUICK = ("--members", "logistic regression", "--folds", "2")
+# Code for a process of its own that runs several commands, given as JSON, and has their `codes`.
+RUN_EACH = """
+import json, sys
+from rareclass.cli.main import main
+codes = []
+for sys.argv[1:] in json.loads(sys.argv[1]):
+    try:
+        main()
+    except SystemExit as end:
+        codes.append(end.code or 0)
+"""
 
 
 def invoke(*words):

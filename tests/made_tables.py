@@ -66,3 +66,12 @@ def purchases(n_rows=240, seed=0):
             "fraud": np.where(rare, "yes", "no"),
         }
     )
+
+
+def written(table, path, row_group_size=None):
+    """Return the path of a CSV or Parquet file, after writing the table there."""
+    if path.suffix == ".csv":
+        table.write_csv(path)
+    else:
+        table.write_parquet(path, row_group_size=row_group_size)
+    return path

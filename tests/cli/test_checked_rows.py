@@ -221,6 +221,7 @@ def test_alerts_are_counted_on_all_rows(month, words):
     assert found["recall"]["low"] <= found["recall"]["value"] <= found["recall"]["high"]
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_a_report_counts_alerts_and_says_how_many_rows_were_checked(month):
     options = ReportOptions(journal=month.checked)
     page = report_on_model(month.model, month.model_path, month.table, options).page

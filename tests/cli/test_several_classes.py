@@ -165,6 +165,7 @@ def test_classes_that_are_none_are_refused(fitted, more, kind):
     refusal(invoke("threshold", fitted.model, *more), kind, "--class")
 
 
+@pytest.mark.usefixtures("without_drawing")
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("on_file", [True, False])
 def test_a_report_has_a_section_on_the_classes(fitted, tmp_path, on_file):

@@ -37,6 +37,7 @@ def test_the_rule_of_a_threshold_is_shown(fitted, tmp_path):
     assert "rule: false-positive rate <= 0.2, confidence 0.9" in run("show", changed)
 
 
+@pytest.mark.usefixtures("without_drawing")
 @pytest.mark.parametrize("way", ["refitted", "not asked for", "stopped"])
 def test_a_model_says_from_how_many_rows_it_learned(tmp_path, monkeypatch, way):
     if way == "stopped":

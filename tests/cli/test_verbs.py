@@ -20,11 +20,10 @@ from rareclass.model.model_file import load_model
 
 @pytest.mark.sampled(0)
 def test_fit_says_what_it_understood_and_saves(fitted):
-    result = printed(
+    shown = printed(
         "fit", fitted.train, "--target", "fraud", "--method", "rankrc", "--folds", "3",
         "--out", fitted.folder / "auto.rareclass",
     )  # fmt: skip
-    shown = result
     says(shown, "240 rows", "fraud = yes, 24 rows (10.00%)")
     assert re.search(r"^not used +order \(", shown, re.MULTILINE)
     says(shown, "AUC", "precision at 6", "rareclass score")
@@ -169,6 +168,7 @@ def test_same_seed_same_scores(fitted, tmp_path):
     np.testing.assert_array_equal(first.estimator.dual_coef_, second.estimator.dual_coef_)
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_demo_runs_all_of_it(tmp_path, monkeypatch):
     few = PaymentSettings(n_days=16, payments_a_day=100, n_cards=100, n_shops=20)
     monkeypatch.setattr("rareclass.fit.demo.PAYMENTS", few)
@@ -259,6 +259,7 @@ def test_other_rows_are_not(fitted, tmp_path):
     assert not is_noticed(fitted, pl.concat([table, table]), tmp_path)
 
 
+@pytest.mark.usefixtures("without_drawing")
 @pytest.mark.parametrize(
     "words", [("evaluate",), ("threshold", "--min-recall", "0.5"), ("report", "--out", "r.html")]
 )

@@ -259,6 +259,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("member", "kind", "atol"), KINDS, ids=lambda each: str(each)[:12])
 def test_a_model_of_codes_is_the_mean_of_its_folds_saved_and_exported(member, kind, atol, tmp_path):
     frame, y = coded()

@@ -127,6 +127,7 @@ def test_rows_anywhere_give_the_model_of_rows_in_memory(kind, on_disk, tmp_path)
             np.testing.assert_array_equal(found[name], part, err_msg=name)
 
 
+@pytest.mark.sampled(13)
 @every_kind
 @pytest.mark.parametrize(
     ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]

@@ -74,7 +74,7 @@ def one_by_one(model, tried, splits, rows, y, weight, score):
     return found
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("search", FOUND, ids=str)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])

@@ -257,6 +257,7 @@ def test_eight_merchants_are_eight(tmp_path, cells):
 OTHERS = [True, 2.5, 3, 3.0, "3.0", "true", "yes", "none", 20240305, 20240305.0, "20240305.0", "x"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "training", [["1", "2", "5"], ["2024-01-15", "2024-12-31"], ["a", "3"], ["true", "false"]]
 )

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from made_tables import written
 from rareclass.errors import InputError
 from rareclass.fit import rows_on_disk as fit_memory
 from rareclass.fit.kernel_methods import RankRCMethod
@@ -46,12 +47,8 @@ def messy(path, n_rows=700):
         y=pl.when(pl.int_range(n_rows) % 90 == 1).then(None).otherwise(pl.col("y")),
         key=pl.int_range(n_rows) * 3,
     )
-    table = pl.concat([table, table[100:130].with_columns(key=pl.int_range(30) + 9**5)])
-    if path.suffix == ".csv":
-        table.write_csv(path)
-    else:
-        table.write_parquet(path, row_group_size=200)
-    return path
+    again = table[100:130].with_columns(key=pl.int_range(30) + 9**5)
+    return written(pl.concat([table, again]), path, 200)
 
 
 def both(path, settings=SETTINGS):

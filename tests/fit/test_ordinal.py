@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from draws import quick
+from made_tables import written
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.errors import InputError
 from rareclass.fit.kernel_methods import OrdinalMethod
@@ -43,12 +44,7 @@ def grades(path, n_rows=400):
     ).with_columns(
         grade=pl.when(pl.int_range(n_rows) % 40 == 1).then(None).otherwise(pl.col("grade"))
     )
-    table = pl.concat([table, table[50:80]])
-    if path.suffix == ".csv":
-        table.write_csv(path)
-    else:
-        table.write_parquet(path, row_group_size=100)
-    return path
+    return written(pl.concat([table, table[50:80]]), path, 100)
 
 
 def read(path, settings=SETTINGS):

@@ -45,7 +45,7 @@ def table(seed, n=400):
     return found.reset_index(drop=True)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("seed", range(20))
 def test_the_command_line_and_python_learn_the_same_model(seed, tmp_path):

@@ -43,6 +43,7 @@ def test_the_limit_is_the_largest_number_that_is_probable_at_every_threshold(n, 
     assert most <= len(other)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("shape", "counts", "share"),
     quick(len(QUICK), [*QUICK, *(cell for cell in SIMULATED if cell not in QUICK)]),
@@ -52,6 +53,7 @@ def test_the_limit_holds_whatever_the_shape_of_the_scores(shape, counts, share):
     assert (lost <= most).mean() >= 0.9
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("thinned", "of_rare"), quick(2, [(0.2, False), (1.0, True), (0.5, True), (0.5, False)])
 )

@@ -141,26 +141,24 @@ def test_budgets_that_are_none(text):
         AlertBudget.parse(text)
 
 
-GOOD_TIMES = {
-    "ISO": (["1970-01-03", " 1970-01-03T23:59 ", "1970-01-03 01:00+05:00"], "03.01.1970"),
-    "written": (["03.01.1970", "3.1.1970 23:59", "19700103"], "01/03/1970"),
-    "number": (["2.5", "2", " 2.0 "], "1970-01-03"),
-    "day": ([dt.date(1970, 1, 3)], None),
-    "moment": ([dt.datetime(1970, 1, 3, 12)] * 2, None),
-    "float": ([2.75, 2.0], np.nan),
-}
+NOT, LONG = [None, "", "NA", "soon", "true", "1e300"], "172800000"
+# Cells of the third of January 1970, and others that are no time in their column.
+GOOD_TIMES = [
+    (["1970-01-03", " 1970-01-03T23:59 ", "1970-01-03 01:00+05:00"], [*NOT, LONG, "03.01.1970"]),
+    (["03.01.1970", "3.1.1970 23:59", "19700103"], [*NOT, LONG, "01/03/1970"]),
+    (["2.5", "2", " 2.0 "], [*NOT, "1970-01-03"]),
+    ([dt.date(1970, 1, 3)], [None]),
+    ([dt.datetime(1970, 1, 3, 12)] * 2, [None]),
+    ([2.75, 2.0], [None, np.nan]),
+]
 
 
-@pytest.mark.parametrize("kind", GOOD_TIMES)
-@pytest.mark.parametrize("bad", ["other way", "", "NA", "soon", "true", "1e300", "172800000"])
-def test_times_are_read_as_most_of_the_first_are_and_others_are_none(kind, bad):
-    cells, other = GOOD_TIMES[kind]
-    if not isinstance(other, str) or (bad == "172800000" and kind == "number"):
-        bad = None
-    cells = pl.Series("t", [*cells, other if bad == "other way" else bad])
-    batch = Batch(pl.DataFrame([cells]), np.arange(len(cells)), "a.csv", [], len(cells), {})
+@pytest.mark.parametrize(("cells", "others"), GOOD_TIMES)
+def test_times_are_read_as_most_of_the_first_are_and_others_are_none(cells, others):
+    column = pl.Series("t", [*cells * 5, *others])
+    batch = Batch(column.to_frame(), np.arange(len(column)), "a.csv", [], len(column), {})
     clock = find_day_column(batch, "t")
-    assert clock.days_of(batch).to_list() == [2] * (len(cells) - 1) + [None]
+    assert clock.days_of(batch).to_list() == [2] * 5 * len(cells) + [None] * len(others)
     lists = Batch(pl.DataFrame({"t": [[1], [2]]}), np.arange(2), "a.csv", [], 2, {})
     assert clock.days_of(lists).to_list() == [None] * 2
     with refused(ErrorKind.CELL, column="t"):

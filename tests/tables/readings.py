@@ -1,13 +1,10 @@
 """Reading a source in tests: all of it, or what there is now; good and bad records apart."""
 
 import json
-from typing import Any
-
-# What a stream came to: (file, line, cells) of good rows, (file, line, reason, text) of bad ones.
-Records = tuple[list[tuple[str, int, tuple[Any, ...]]], list[tuple[str, int, str, str]]]
 
 
 def records_of(batches):
+    """Return (file, line, cells) of good rows and (file, line, reason, text) of bad ones."""
     good, bad = [], []
     for batch in batches:
         rows = zip(batch.lines.tolist(), batch.frame.rows(), strict=True)
@@ -15,7 +12,7 @@ def records_of(batches):
         bad += [tuple(row) for row in batch.rejected]
         assert batch.n_read == batch.n_rows + len(batch.rejected)
         json.dumps(batch.position)
-    return good, bad  # type: ignore[return-value]
+    return good, bad
 
 
 def read_all(source, size=10_000):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults import refused
+from made_tables import written
 from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import ErrorKind
 from rareclass.rows import from_table
@@ -27,9 +28,7 @@ def understood(folder, cells, name="x", suffix=".csv"):
     table = pl.DataFrame({name: cells}, strict=False).with_columns(
         beside=pl.Series(GENERATOR.normal(size=N)), y=pl.int_range(N) % 10 == 0
     )
-    path = folder / f"t{suffix}"
-    table.write_csv(path) if suffix == ".csv" else table.write_parquet(path)
-    file = open_table(path)
+    file = open_table(written(table, folder / f"t{suffix}"))
     assert not hasattr(file, "read")
     return read_training_table(file, "y").columns[0]
 
