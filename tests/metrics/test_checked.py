@@ -379,6 +379,7 @@ STRATA = [
     [(200, 50, 3), (400, 50, 6), (2000, 60, 60)],
     *([(980, 80, n)] for n in (30, 44, 60)),
     *([each] for each in ((300, 150, 4), (300, 150, 6), (500, 20, 70), (500, 20, 100))),
+    *([each] for each in ((5000, 100, 229), (20_000, 200, 466))),
     *([(200, 50, n), (2000, 60, m)] for n, m in ((0, 100), (10, 80), (12, 5))),
 ]
 
@@ -402,7 +403,7 @@ def test_intervals_of_strata_with_few_rare_rows_hold_the_truth(strata):
         holds = got.n_rare.low <= n_rare <= got.n_rare.high
         assert holds == (got.recall.low <= 20 / n_rare <= got.recall.high)
         covered += chance * holds
-    assert covered / of_all >= 0.945
+    assert covered / of_all >= 0.95
 
 
 @pytest.mark.parametrize(

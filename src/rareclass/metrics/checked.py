@@ -146,10 +146,9 @@ def checked_measures(
 
     Intervals are percentiles of replicates, with a fixed seed. Each gives a row's weight a gamma
     distribution of the weight's mean and variance. An unseen row of each weight and class is added
-    to the upper limit where it raises the measure, and to the lower limit where it lowers it: half
-    a row (Jeffreys' prior), or, where none of the n random rows of a weight w is of the class,
-    :math:`n w B` rows with B of the beta distribution (1, n). Percentiles of that are exact: they
-    are the limits of Clopper and Pearson.
+    to the limit that it widens: x rare rows of a weight get Garwood's exact limits of a Poisson
+    mean. Where none of the n random rows of a weight w is of the class, the unseen rows are
+    :math:`n w B` with B of the beta distribution (1, n), with the limits of Clopper and Pearson.
 
     Parameters
     ----------
@@ -464,16 +463,16 @@ class _Estimate:
         and below it they lower them.
         """
         random, varying = np.random.default_rng(0), self._varying
-        scale = varying.variance / varying.mean
-        is_seen, raises_sums = varying.kind != _UNSEEN, varying.sign > 0.0
+        scale, is_seen = varying.variance / varying.mean, varying.kind != _UNSEEN
+        rows = np.where(is_seen, 1.0, 2.0) * varying.mean / scale  # a column has half an unseen row
+        raises_sums = varying.sign > 0.0
         raises_ratios = raises_sums == (np.arange(len(scale)) < self._n_above)
         counted = [is_seen | each for up in (raises_sums, raises_ratios) for each in (~up, up)]
         found: list[list[_Totals]] = [[] for _ in counted]
         of_empty = varying.of_empty(n)
         step = max(_BLOCK // max(len(scale), 1), 1)
         for start in range(0, n, step):
-            shape = min(step, n - start), len(scale)
-            drawn = random.gamma(varying.mean / scale, scale, shape)
+            drawn = random.gamma(rows, scale, (min(step, n - start), len(scale)))
             drawn[:, varying.unit > 0.0] = of_empty[start : start + step]
             for mask, totals in zip(counted, found, strict=True):
                 # The rows that a weight stands for are spread around its score: half lie above.
