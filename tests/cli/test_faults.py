@@ -119,7 +119,7 @@ def test_text_in_a_number_column_when_scoring(fitted, tmp_path):
         ),
         (None, ("score", "--out", "s.csv", "--id", "ordr"), ["Did you mean 'order'?"]),
         (None, ("score", "--out", "s.xls"), [".csv or .parquet"]),
-        (lambda t: t.drop("fraud"), ("evaluate",), ["lacks the target column 'fraud'"]),
+        (lambda t: t.drop("fraud"), ("evaluate",), ["has no column 'fraud'"]),
         (
             lambda t: t.filter(pl.col("fraud") == "no"),
             ("evaluate",),

@@ -107,7 +107,7 @@ def test_from_the_rows_held_out_at_training(train_csv, out, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--target", "nothing"), "lacks the target column 'nothing'"),
+        (("--target", "nothing"), "has no column 'nothing'"),
         (("--time", "nothing"), "--time: there is no column 'nothing'"),
         (("--time", "country"), "--time country: 'DE' at row 1 is not a time"),
         (("--groups", "contry"), "Did you mean 'country'?"),

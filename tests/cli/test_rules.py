@@ -174,7 +174,7 @@ LEVELS = ("--method", "ordinal-rankrc", "--levels", "no,yes")
 def test_a_bad_rule_is_refused_before_anything_is_learned(payments, out, monkeypatch, words, said):
     table = pl.read_csv(payments).with_columns(customer_name=pl.lit("c"), b=-pl.col("b").abs())
     table.write_csv(payments)
-    monkeypatch.setattr("rareclass.fit.training._fit", lambda *_: pytest.fail("learned"))
+    monkeypatch.setattr("rareclass.fit.training._Training.fit", lambda *_: pytest.fail("learned"))
     assert said in complaint("fit", payments, "-t", "fraud", *words, "-o", out)
     assert not out.exists()
 

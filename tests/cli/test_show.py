@@ -41,7 +41,7 @@ def test_the_rule_of_a_threshold_is_shown(fitted, tmp_path):
 @pytest.mark.parametrize("way", ["refitted", "not asked for", "stopped"])
 def test_a_model_says_from_how_many_rows_it_learned(tmp_path, monkeypatch, way):
     if way == "stopped":
-        monkeypatch.setattr("rareclass.fit.training._refit", lambda *given: None)
+        monkeypatch.setattr("rareclass.fit.training._Training.refit", lambda *given: None)
     more = ("--no-refit",) if way == "not asked for" else ()
     rule = ("--method", "rankrc", "--lam", 1, "--holdout", 0.3, "--min-recall", 0.5)
     purchases(600).write_csv(tmp_path / "t.csv")

@@ -299,7 +299,7 @@ def test_numbers_that_are_no_days(column):
 
 
 def test_an_age_is_no_time_and_nothing_is_learned_before_that_is_said(month, tmp_path, monkeypatch):
-    monkeypatch.setattr("rareclass.fit.training._fit", lambda *given: 1 / 0)
+    monkeypatch.setattr("rareclass.fit.training._Training.fit", lambda *given: 1 / 0)
     out = tmp_path / "m.rareclass"
     words = ("fit", month.train, "-t", "fraud", "-o", out, "--alerts", "5/day", "--time")
     assert "--time age" in complaint(*words, "age")

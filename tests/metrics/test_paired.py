@@ -14,8 +14,8 @@ from oracles.paired_metrics import auc_spread_by_pairs, pairs
 from rareclass import metrics
 from rareclass.errors import ErrorKind
 from rareclass.metrics import rare_cells
-from rareclass.metrics.bootstrap import PairTable
 from rareclass.metrics.intervals import Interval, difference_interval, sum_interval
+from rareclass.metrics.paired_difference import PairTable
 from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.scored_classes import split_pair
 

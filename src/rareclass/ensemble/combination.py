@@ -25,7 +25,7 @@ from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
 from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.errors import setting_error
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
-from rareclass.metrics import Interval, interval, precision_at_k, roc_auc
+from rareclass.metrics import interval, precision_at_k, roc_auc
 
 if TYPE_CHECKING:
     from rareclass.ensemble.cross_fitting import Candidate
@@ -219,32 +219,25 @@ def _choose_weights(scaled: Sequence[ScaledCandidate], held_out: HeldOutRows) ->
     places, part = _rows_to_weigh_on(scaled, held_out)
     chosen = best_settings(scaled, _SETTINGS_A_MEMBER)
     scores = np.column_stack([scaled[k].rarity[places] for k in chosen])
-    bounds = [interval_of(part, column) for column in scores.T]
+    # Of AUC where AUC is the objective, else of average precision, which looks at the top as other
+    # objectives do.
+    measure = "roc_auc" if part.objective is roc_auc else "average_precision"
+    y, weight = part.is_rare[part.tested], part.tested_weight
+    bounds = [interval(measure, y, column, weight, _LEVEL) for column in scores.T]
     best = max(bounds, key=lambda bound: bound.value)
     near = np.array([bound.value >= best.low for bound in bounds])
     n_begin = min(N_BEGIN, int(near.sum()))
     votes = [
-        greedy_weights(scores, part._replace(objective=measure).measure, n_begin)
-        for measure in (part.objective, roc_auc)
+        greedy_weights(scores, part._replace(objective=each).measure, n_begin)
+        for each in (part.objective, roc_auc)
     ]
-    n_rare = np.count_nonzero(part.is_rare[part.tested])
+    n_rare = np.count_nonzero(y)
     heard = n_rare / (n_rare + _RARE_ROWS_UNHEARD)
     shared = _SHARED + (1.0 - _SHARED) * (1.0 - heard)
     weights = np.zeros(len(scaled))
     weights[chosen] = shared * near / near.sum() + (1.0 - shared) * np.mean(votes, axis=0)
     weights[weights < min(_LEAST_WEIGHT, weights.max())] = 0.0
     return weights / weights.sum()
-
-
-def interval_of(held_out: HeldOutRows, scores: np.ndarray) -> Interval:
-    """Return the confidence interval that says who is near the best.
-
-    That of AUC where AUC is the objective, else of average precision, which looks at the top as
-    other objectives do.
-    """
-    measure = "roc_auc" if held_out.objective is roc_auc else "average_precision"
-    is_rare = held_out.is_rare[held_out.tested]
-    return interval(measure, is_rare, scores, held_out.tested_weight, _LEVEL)
 
 
 def greedy_weights(

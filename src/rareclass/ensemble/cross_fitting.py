@@ -51,11 +51,6 @@ class CrossFitting:
     stopped: list[str] = field(default_factory=list)
     failed: dict[str, Exception] = field(default_factory=dict)
 
-    @property
-    def learned(self) -> list[str]:
-        """Names of the members that were learned, in order."""
-        return list(dict.fromkeys(each.member.name for each in self.candidates))
-
     def run(self, members: Sequence[Member]) -> None:
         """Learn members in order; raises the first error where all of them fail."""
         has_categories = bool(self.views.statistics.category_names_)

@@ -383,12 +383,13 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
 
     def _plan(self, rows: FoldedRows, members: "Sequence[Member]") -> "Plan":
         """Make the plan for the rows; tell it where progress is shown."""
+        from rareclass.ensemble.members.member import Size
         from rareclass.ensemble.plan import make_plan, threads_for
 
-        n_threads = threads_for(rows.table.n_rows, self.n_jobs)
-        plan = make_plan(
-            self.effort, members, rows.shape, rows.n_folds, n_threads, self.time_budget
-        )
+        n_rows = rows.table.n_rows
+        size = Size(n_rows, int(rows.is_rare.sum()), len(rows.table.columns))
+        n_threads = threads_for(n_rows, self.n_jobs)
+        plan = make_plan(self.effort, members, size, rows.n_folds, n_threads, self.time_budget)
         announce(plan.line, self.verbose)
         return plan
 
@@ -424,7 +425,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
 
     def _tell_of_members(self, plan: "Plan", fitted: "CrossFitting") -> None:
         """Keep what was left out, and warn of it."""
-        learned = fitted.learned
+        learned = list(dict.fromkeys(each.member.name for each in fitted.candidates))
         self.without_time_ = [*fitted.stopped, *plan.without_time]
         if self.interrupted_:
             warn(

@@ -16,7 +16,7 @@ from rareclass.rows.source import is_dask
 if TYPE_CHECKING:
     from rareclass.encoding.label_statistics import TrainingPart
     from rareclass.encoding.typed_table import TypedTable
-    from rareclass.ensemble.members.member import EncodedFolds, RowsAsUnseen, Size
+    from rareclass.ensemble.members.member import EncodedFolds, RowsAsUnseen
     from rareclass.estimators.search import Scoring
 
 # Larger weights are no numbers of copies, whole or not.
@@ -66,13 +66,6 @@ class FoldedRows(NamedTuple):
     label_part: np.ndarray | None = None
     unit: float = 1.0  # of the weights, in weights as they were given
     merged: "MergedRows | None" = None
-
-    @property
-    def shape(self) -> "Size":
-        """Rows, rare rows and columns, for the plan."""
-        from rareclass.ensemble.members.member import Size
-
-        return Size(self.table.n_rows, int(self.is_rare.sum()), len(self.table.columns))
 
     @property
     def held_out_fold(self) -> np.ndarray:

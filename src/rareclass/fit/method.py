@@ -59,7 +59,11 @@ class EncodedRows(NamedTuple):
         name, values = ("groups", self.groups) if self.time is None else ("time", self.time)
         is_rare = self.y != np.argmax(np.bincount(self.y, self.weight))
         place = places(values, len(self.y), f"--{name}")
-        number = _dealt(terms, is_rare, place) if name == "groups" else _cut(terms, is_rare, place)
+        if name == "groups":
+            n_folds = min(terms.folds, most_folds(is_rare, place))
+            number = dealt_with_both(n_folds, terms.seed, is_rare, place) if n_folds > 1 else None
+        else:
+            number = _cut(terms, is_rare, place)
         if number is None:
             raise combination_error(
                 f"--{name}: the rows to learn from cannot be cut into two folds with rows of both "
@@ -87,18 +91,10 @@ class Terms(NamedTuple):
     n_rows: int = 0  # distinct ones, to learn from
 
 
-def _dealt(
-    terms: Terms, is_rare: NDArray[np.bool_], group: NDArray[np.intp]
-) -> NDArray[np.int64] | None:
-    """Number of the fold of each row, groups being kept together; None for fewer than two."""
-    n_folds = min(terms.folds, most_folds(is_rare, group))
-    return dealt_with_both(n_folds, terms.seed, is_rare, group) if n_folds > 1 else None
-
-
 def _cut(
     terms: Terms, is_rare: NDArray[np.bool_], moment: NDArray[np.intp]
 ) -> NDArray[np.int64] | None:
-    """The same for stretches of time, as many as have rows of both classes."""
+    """Number of the stretch of time of each row, as many as have rows of both classes."""
     for n_folds in range(terms.folds, 1, -1):
         number = exactly(n_folds, is_rare, moment)
         if number is not None and len(np.unique(number[~is_rare])) == n_folds:

@@ -1,15 +1,16 @@
 """Measures of ordered levels: MAUC and VUS, and the variance of either by drawing rows again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.bootstrap import drawn_again
 from rareclass.metrics.intervals import ShareEstimate
 from rareclass.metrics.scored_classes import FloatArray, check_scores, read_column
+
+_MOST_DRAWS = 2**31 - 1  # what a draw can count, on every system
 
 
 class LevelCells(NamedTuple):
@@ -260,3 +261,16 @@ def _variance_of_draws(
         for _ in range(int(n_draws))
     ]
     return float(np.var(drawn, ddof=1))
+
+
+def drawn_again(rng: Any, weight: FloatArray, strata: Sequence[NDArray[np.intp]]) -> FloatArray:
+    """Weights of rows drawn with replacement, as many as there are in each stratum.
+
+    Weights that are no frequencies stand for the nearest whole number of rows, at least one.
+    """
+    again = np.zeros_like(weight)
+    for rows in strata:
+        total = weight[rows].sum()
+        n = min(max(round(float(total)), 1), _MOST_DRAWS)
+        again[rows] = rng.multinomial(n, weight[rows] / total) * (total / n)
+    return again

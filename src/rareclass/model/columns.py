@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.table_statistics import TableStatistics
-from rareclass.errors import ErrorKind, InputError, first_names, name_hint, nearest_name
+from rareclass.errors import ErrorKind, InputError, first_names, missing_column, nearest_name
 from rareclass.metrics.column_drift import (
     MOVED,
     MOVED_FAR,
@@ -459,9 +459,4 @@ def check_columns(file: TableFile, used: Sequence[str], keep: Sequence[str]) -> 
         )
     for name in keep:
         if name not in file.columns:
-            raise InputError(
-                f"{file.path} lacks the target column {name!r}.",
-                name_hint(name, file.columns),
-                ErrorKind.MISSING_COLUMN,
-                column=name,
-            )
+            raise missing_column(f"Target: {file.path} has", name, file.columns)

@@ -1,6 +1,6 @@
 """Why rows are called rare: the columns that raise their scores, and the nearest rare cases."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def note_on_cases(content: Model) -> list[str]:
 
 def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     """Return the reasons of typed rows and the cases near them, as columns of a file."""
-    from rareclass.explain.explaining import explain, strongest_of  # every kind of model
+    from rareclass.explain.explaining import explain  # every kind of model
 
     if not rows.height:
         is_named = content.cases is not None and content.cases.names is not None
@@ -81,15 +81,10 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     # Without columns of features the estimator knows its columns itself.
     X, groups = content.encode(rows), getattr(content.encoder, "feature_columns", None)
     told = explain(content.estimator, X, groups=groups)
-    names, effects = told.columns, told.contributions
-    strongest = strongest_of(effects, k)
     truth = {column.name: column.words_of_truth for column in content.encoder.columns}
     columns: list[tuple[list[Any], Any]] = []
-    for place in range(k):
-        chosen = strongest[:, place]
-        reasons = [names[j] if j >= 0 else None for j in chosen]
+    for reasons, raised in _strongest(told, k):
         cells = [name and _text(rows[name][row], truth[name]) for row, name in enumerate(reasons)]
-        raised = [float(effects[row, j]) if j >= 0 else None for row, j in enumerate(chosen)]
         columns += [(reasons, pl.String), (cells, pl.String), (raised, pl.Float64)]
     columns += [] if not content.rare_classes else _class_reasons(content, X, k)
     columns += _nearest(content, X, k)
@@ -99,22 +94,26 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
 
 def _class_reasons(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
     """Return columns that speak for the most probable class, and how much: two for each of k."""
-    from rareclass.explain.explaining import explain_class, strongest_of
+    from rareclass.explain.explaining import explain_class
 
     model: Any = content.estimator
     if not model.has_several:  # one of the classes alone was there to learn from
         none = [None] * X.shape[0]
         return [(none, pl.String), (none, pl.Float64)] * k
-    told = explain_class(model, X)
-    strongest = strongest_of(told.contributions, k)
     columns: list[tuple[list[Any], Any]] = []
-    for chosen in strongest.T:
-        names = [told.columns[j] if j >= 0 else None for j in chosen]
-        effects = [
-            float(told.contributions[row, j]) if j >= 0 else None for row, j in enumerate(chosen)
-        ]
+    for names, effects in _strongest(explain_class(model, X), k):
         columns += [(names, pl.String), (effects, pl.Float64)]
     return columns
+
+
+def _strongest(told: Any, k: int) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Yield the columns that raise the score of each row most, and by how much, k times."""
+    from rareclass.explain.explaining import strongest_of
+
+    effects = told.contributions
+    for chosen in strongest_of(effects, k).T:
+        raised = [float(effects[row, j]) if j >= 0 else None for row, j in enumerate(chosen)]
+        yield [told.columns[j] if j >= 0 else None for j in chosen], raised
 
 
 def _nearest(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:

@@ -287,8 +287,8 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     check_score_path(out, data)
     file, seen = open_table(data, settings.separator, one_pass=True), InputSummary()
     if settings.threshold is not None:
-        named = f"score > {settings.threshold:g}"
-        content = in_step(content.with_thresholds(settings.threshold), named)
+        words = f"score > {settings.threshold:g}"
+        content = in_step(content.with_thresholds(settings.threshold), words)
     explain: Explain | None = None
     if settings.explain is not None:
         with content.naming_file():
@@ -306,7 +306,17 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     with replacing(out) as temporary:
         batches = content.score_batches(file, settings.id_columns, seen, explain is not None)
         n_called = writer.write(_parts(content, batches, seen), temporary)
-        return _outcome(content, writer, n_called, seen, str(data), settings.strict)
+        if not seen.n_rows:
+            raise no_rows(data)
+        rate, threshold = None, writer.threshold_in_force
+        if threshold is not None:
+            rate = alert_rate(content.held_out, threshold, int(n_called[1]), seen.n_rows)
+        drift = drift_of(seen, rate)
+        if settings.strict:
+            refuse_drift(drift, str(data))
+    named = {name: int(n) for name, n in zip(content.decision.names, n_called, strict=True)}
+    notes = note_on_cases(content) if explain is not None else []
+    return Scoring(seen.n_rows, named, threshold, writer.sentence(n_called), seen, drift, notes)
 
 
 def _check_id(
@@ -343,29 +353,6 @@ def _parts(content: Model, batches: Iterator[ScoredBatch], seen: InputSummary) -
             last = seen.n_rows + 1
             own = [pl.Series("row", np.arange(last - len(scores), last))]
         yield Part(pl.DataFrame([*own, *columns]), rows)
-
-
-def _outcome(
-    content: Model,
-    writer: ScoreWriter,
-    n_called: NDArray[np.intp],
-    seen: InputSummary,
-    data: str,
-    strict: bool,
-) -> Scoring:
-    """Return what came of rows that were scored; raises `InputError` where there are none."""
-    if not seen.n_rows:
-        raise no_rows(data)
-    rate, threshold = None, writer.threshold_in_force
-    if threshold is not None:
-        rate = alert_rate(content.held_out, threshold, int(n_called[1]), seen.n_rows)
-    drift = drift_of(seen, rate)
-    if strict:
-        refuse_drift(drift, data)
-    named = {name: int(n) for name, n in zip(content.decision.names, n_called, strict=True)}
-    notes = note_on_cases(content) if writer.explain is not None else []
-    sentence = writer.sentence(n_called)
-    return Scoring(seen.n_rows, named, threshold, sentence, seen, drift, notes)
 
 
 def score_columns(

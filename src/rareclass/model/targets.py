@@ -96,11 +96,7 @@ class RareTarget:
                 "and inexact."
             )
         if round(n_rare) > n_distinct:
-            notes.append(
-                f"only {n_distinct:,} of the {counted(n_rare, 'rare row')} held out are distinct: "
-                "the intervals are too short unless duplicates are independent observations; "
-                "--copies drop counts distinct rows only."
-            )
+            notes.append(_of_duplicates(n_distinct, counted(n_rare, "rare row")))
         return notes
 
     def compared_with(self, y: NDArray[np.int16]) -> NDArray[np.bool_]:
@@ -182,11 +178,7 @@ class LevelTarget:
                 f"{'it' if len(none) == 1 else 'them'} out."
             )
         if estimate.n_rows > len(y):
-            notes.append(
-                f"only {len(y):,} of the {estimate.n_rows:,.0f} rows held out are distinct: the "
-                "intervals are too short unless duplicates are independent observations; --copies "
-                "drop counts distinct rows only."
-            )
+            notes.append(_of_duplicates(len(y), counted(estimate.n_rows, "row")))
         return notes
 
     def compared_with(self, y: NDArray[np.int16]) -> NDArray[np.bool_]:
@@ -298,6 +290,13 @@ def _too_many(found: FoundLabels, n_levels: int) -> InputError:
         f"rather than levels; {MOST_LEVELS} are taken at most.",
         "Bin them first, into a column that says how many of some bounds a number is above, such "
         f"as {shown} (its median, upper quarter and tenth).",
+    )
+
+
+def _of_duplicates(n_distinct: int, rows: str) -> str:
+    return (
+        f"only {n_distinct:,} of the {rows} held out are distinct: the intervals are too short "
+        "unless duplicates are independent observations; --copies drop counts distinct rows only."
     )
 
 
