@@ -24,7 +24,6 @@ from benchmarks import markdown, other_work, record
 from benchmarks.ledger import Ledger, Run
 from benchmarks.paired_test import Paired, paired_peers
 from benchmarks.paper_tables.protocol import needed_folder
-from benchmarks.paper_tables.study import print_table
 from benchmarks.tabular import sets
 from benchmarks.tabular.automl import INSTALL, PYTHON, OtherInterpreter
 from benchmarks.tabular.preparation import NativeCategories, TextCategories
@@ -226,7 +225,7 @@ def main(argv: list[str] | None = None) -> int:
         run = ledger.add(key, 0, {"set": name, "method": method}, measure(name, method, folder))
         figures = ", ".join(f"{run[k]:.4g}" for k in ("seconds", "average_precision") if k in run)
         print(f"{key}: {run['status']} {figures}", file=sys.stderr, flush=True)
-    print_table(HEADER, lines(ledger.runs))
+    print(markdown.table(HEADER, lines(ledger.runs)))
     print("written:", args.json or record.RESULTS / "anytime.json")
     return 0
 

@@ -20,10 +20,10 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from benchmarks import record
+from benchmarks.markdown import table
 from benchmarks.paper_tables import cbr_methods, cbr_protocol, cbr_sets
 from benchmarks.paper_tables.cbr_tables import SCALING
 from benchmarks.paper_tables.protocol import needed_folder
-from benchmarks.paper_tables.study import print_table
 
 RUN = 0
 STUDIES = {
@@ -117,7 +117,7 @@ def main(argv: Sequence[str]) -> None:
                     cells.append(measure(study, name, folder, options.seconds))
                     record.write("cbr_speed", {"cells": cells}, options.json)
     for study in options.studies:
-        print_table(*table_of(cells, study))
+        print(table(*table_of(cells, study)))
         print("\n".join(ahead(cells, study)))
 
 

@@ -22,10 +22,10 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks import record
+from benchmarks.markdown import table
 from benchmarks.paper_tables import mibc_sets
 from benchmarks.paper_tables.mibc_methods import COST, SQUARED
 from benchmarks.paper_tables.protocol import needed_folder
-from benchmarks.paper_tables.study import print_table
 from rareclass.moments import MIBC
 
 COVARIANCE = {"dense": "full", "text": "diagonal"}
@@ -49,7 +49,7 @@ def models(study: str, chosen: Choices, problem: str, split: int) -> dict[str, A
     own = {name: chosen[problem, split, name] for name in (OURS, COST, SQUARED)}
     price = {name: 10.0 ** fit["log10_C"] for name, fit in own.items()}
     found: dict[str, Any] = {
-        OURS: MIBC(price[OURS], COVARIANCE[study], random_state=split, n_jobs=1)
+        OURS: MIBC(price[OURS], covariance=COVARIANCE[study], random_state=split, n_jobs=1)
     }
     for peer, loss in ((COST, "hinge"), (SQUARED, "squared_hinge")):
         for at, C in ((SAME, price[OURS]), (OWN, price[peer])):
@@ -137,7 +137,7 @@ def main(argv: list[str] | None = None) -> int:
             cells += [measure(study, chosen, problem, k, options.repeats) for k in splits]
             body = {"splits": options.splits, "repeats": options.repeats, "cells": cells}
             record.write("mibc_real_speed", body, file)
-        print_table(HEADER, lines(cells, study))
+        print(table(HEADER, lines(cells, study)))
     return 0
 
 

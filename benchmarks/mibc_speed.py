@@ -32,10 +32,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import mibc_rows, process_memory, record
 from benchmarks.data_sets import OVERLAP
+from benchmarks.markdown import table
 from benchmarks.paper_tables.mibc_methods import CS
 from benchmarks.paper_tables.mibc_sets import Rows
 from benchmarks.paper_tables.protocol import needed_folder
-from benchmarks.paper_tables.study import print_table
 from benchmarks.paper_tables.time_limit import call_within
 from benchmarks.simulated import mixture_centres, rare_mixture
 from rareclass.metrics import roc_auc
@@ -67,7 +67,7 @@ def beside(rows: Rows, covariance: str, repeats: int) -> dict[str, Any]:
     for k in range(repeats):
         for column, C in enumerate(CS):
             ways = {
-                FIT: _fit(MIBC(C, covariance, n_jobs=1), rows),
+                FIT: _fit(MIBC(C, covariance=covariance, n_jobs=1), rows),
                 KNOWN: _solve(known, C),
                 HINGE: _fit(_liblinear(C, ratio, "hinge", dual=True), rows),
                 SQUARED: _fit(_liblinear(C, ratio, "squared_hinge", dual=is_text), rows),
@@ -248,10 +248,10 @@ def _measure(what: str, args: argparse.Namespace) -> dict[str, Any]:
 
 def _show(what: str, found: dict[str, Any]) -> None:
     if what == "parquet":
-        print_table(READING_HEADER, lines_reading(found))
+        print(table(READING_HEADER, lines_reading(found)))
     else:
-        print_table(BESIDE_HEADER, lines_beside(what, found))
-        print_table(PRICE_HEADER, lines_by_price(found))
+        print(table(BESIDE_HEADER, lines_beside(what, found)))
+        print(table(PRICE_HEADER, lines_by_price(found)))
     print()
 
 

@@ -2,8 +2,7 @@
 
 - simulated: 1,000,000 x 40 and x 5 with 1,000 rare rows.
 - growth: 5 dimensions, 1 percent rare, from 10,000 to 150,000 rows, where LIBSVM still finishes; it
-  is stopped after `--limit` seconds (the other libraries after 120), and larger sizes are then
-  extrapolated from the finished ones.
+  is stopped after `--limit` seconds (the other libraries after 120).
 - kdd, cod_rna, donors, unsw: real sets (`benchmarks.data_sets` says how they are prepared), and
   parts of them with 50,000 training rows for LIBSVM.
 
@@ -232,64 +231,29 @@ def _line(run: Run, base: Run | None) -> list[str]:
     ]
 
 
-def libsvm_growth(lines: list[Run]) -> list[Run]:
-    """LIBSVM beside RankRC at each size of the growth series; extrapolated where it is stopped.
-
-    Returns
-    -------
-    list of dict
-        ``rows``, ``libsvm`` (seconds or None), ``extrapolated`` (whether those were not
-        measured), ``rankrc`` (seconds or None), ``ratio`` (or None).
-    """
-    own = [run for run in lines if run["data"].endswith(f"-test{GROWTH_HELD_OUT}")]
-    svm = [run for run in own if run["method"] == "libsvm"]
-    done = [run for run in svm if run["status"] == "ok"]
-    ours = {
-        run["planned_rows"]: run["seconds"]
-        for run in own
-        if run["method"] == "rankrc" and run["status"] == "ok"
-    }
-    found = []
-    for run in svm:
-        rows, is_done = run["planned_rows"], run["status"] == "ok"
-        seconds = run["seconds"] if is_done else growth.extrapolate(
-            [one["planned_rows"] for one in done], [one["seconds"] for one in done], rows
-        )  # fmt: skip
-        ratio = seconds / ours[rows] if seconds and rows in ours else None
-        found.append(
-            {
-                "rows": rows,
-                "libsvm": seconds,
-                "extrapolated": not is_done,
-                "rankrc": ours.get(rows),
-                "ratio": ratio,
-            }
-        )
+def libsvm_growth(lines: list[Run]) -> dict[int, dict[str, float]]:
+    """Rows: seconds of LIBSVM and of RankRC, at the sizes of the growth series they finished."""
+    found: dict[int, dict[str, float]] = {}
+    for run in lines:
+        of_growth = run["data"].endswith(f"-test{GROWTH_HELD_OUT}") and run["status"] == "ok"
+        if of_growth and run["method"] in ("libsvm", "rankrc"):
+            found.setdefault(run["planned_rows"], {})[run["method"]] = run["seconds"]
     return found
 
 
 def libsvm_growth_table(lines: list[Run]) -> list[str]:
     """LIBSVM's seconds by rows, beside RankRC's; empty where LIBSVM was not run."""
-    found = libsvm_growth(lines)
-    measured = [one for one in found if not one["extrapolated"]]
-    if not found:
+    both = {rows: own for rows, own in libsvm_growth(lines).items() if len(own) == 2}
+    if not both:
         return []
-    power = growth.exponent([o["rows"] for o in measured], [o["libsvm"] for o in measured])
+    power = growth.exponent(list(both), [own["libsvm"] for own in both.values()])
     body = [
-        [
-            f"{one['rows']:,}",
-            _seconds(one["libsvm"]) + (" (extrapolated)" if one["extrapolated"] else ""),
-            _seconds(one["rankrc"]),
-            "" if one["ratio"] is None else f"{one['ratio']:.0f}",
-        ]
-        for one in found
-    ]
+        [f"{rows:,}", f"{own['libsvm']:.2f}", f"{own['rankrc']:.2f}",
+         f"{own['libsvm'] / own['rankrc']:.0f}"]
+        for rows, own in both.items()
+    ]  # fmt: skip
     line = "" if power is None else f", which grow as rows^{power:.2f} where it finished"
     return [
         f"**LIBSVM's growth**: seconds of a fit{line}\n\n"
         + table(["rows x 5, 1 % rare", "LIBSVM", "RankRC", "ratio"], body)
     ]
-
-
-def _seconds(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"

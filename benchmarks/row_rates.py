@@ -35,7 +35,7 @@ def _rates(folder: Path, repeats: int) -> list[dict[str, Any]]:
             weights=[0.99],
             random_state=0,
         )
-        model = RareClassifier(SECONDS, random_state=0, verbose=False)
+        model = RareClassifier(time_budget=SECONDS, random_state=0, verbose=False)
         model.fit(X[:N_TRAINING], y[:N_TRAINING])
         members = [f"{each.name} {each.weight:.2f}" for each in model.members_]
         new = np.ascontiguousarray(X[N_TRAINING:])

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks import record
+from benchmarks.markdown import table
 from benchmarks.ordinal import methods, page, protocol, sets
 from benchmarks.ordinal.sets import Rows
 from benchmarks.paper_tables.protocol import data_folder
-from benchmarks.paper_tables.study import print_table
 from rareclass.machine import track
 
 GROWING = ("days",)
@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     for found in result["sets"].values():
         for percent in page.percents_of(found):
             print(f"\n{found['title']}" + (f", {percent:g} %" if percent else ""))
-            print_table(page.SET_HEADER, page.set_lines(found, percent))
+            print(table(page.SET_HEADER, page.set_lines(found, percent)))
     print(f"\n{page.verdict(result)}\nwritten: {file}")
     return 0
 

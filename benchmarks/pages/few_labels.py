@@ -67,7 +67,7 @@ def study(result: Result) -> str:
             "First or not behind: cells in which the method has the highest mean, or a paired "
             "t-test over the splits, corrected for the rows that they share, finds no significant "
             "difference from that one (p < 0.05). Splits share most of the rows that are guessed, "
-            "so that this test calls few methods behind. Place: 1 is the first. The last column "
+            "so that this test calls few methods behind. The last column "
             "has the mean over data sets, and p of Wilcoxon's signed-rank test, corrected by Holm.",
             table(*rach_tables.share_table(cells)),
             f"Means over the shares ({', '.join(map(str, SHARES))} percent) of each problem; the "

@@ -115,12 +115,12 @@ def _libsvm_body(result: Result) -> str:
 
 
 def _libsvm_chart(result: Result) -> Any:
-    """Draw seconds by rows; what was extrapolated is in."""
+    """Draw seconds by rows, as far as each finished."""
     found = peer_table.libsvm_growth(summaries(result["runs"]))
-    panel = {
-        name: ([f["rows"] for f in found if f[key]], [f[key] for f in found if f[key]])
-        for name, key in (("LIBSVM (the last extrapolated)", "libsvm"), ("RankRC", "rankrc"))
-    }
+    panel = {}
+    for name, key in (("LIBSVM", "libsvm"), ("RankRC", "rankrc")):
+        own = {rows: seconds[key] for rows, seconds in found.items() if key in seconds}
+        panel[name] = [*own], [*own.values()]
     return charts.lines({"": panel}, "rows", "seconds", log_x=10, log_y=True)
 
 

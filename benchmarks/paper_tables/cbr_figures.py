@@ -105,18 +105,6 @@ def ordered(found: Cells, compared_only: bool) -> list[bool]:
     ]
 
 
-def order_matrix(found: Cells) -> dict[str, dict[str, list[bool]]]:
-    """CBR -> other learner -> whether CBR is above it, one entry a set."""
-    table: dict[str, dict[str, list[bool]]] = {}
-    for learners in found.values():
-        for us in learners:
-            for them in learners:
-                if us.startswith("CBR") and not them.startswith("CBR"):
-                    held = table.setdefault(us, {}).setdefault(them, [])
-                    held.append(learners[us].mean > learners[them].mean)
-    return table
-
-
 def distance(found: Cells) -> float | None:
     """Mean absolute difference from the paper's means, on the sets that are compared."""
     apart = [

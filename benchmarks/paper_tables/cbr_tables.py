@@ -78,9 +78,6 @@ def verdicts(found: Cells, study: str, measure: str) -> list[str]:
         if above:
             words = f"CBR above another learner where the paper has it so, {what}"
             lines.append(f"{words}: {_share(above)}")
-    for us, others in figures.order_matrix(found).items():
-        each = ", ".join(f"{them} {sum(v)} of {len(v)}" for them, v in others.items())
-        lines.append(f"  {us} above {each} sets")
     return lines
 
 

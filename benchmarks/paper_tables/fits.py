@@ -6,6 +6,7 @@ the others.
 """
 
 import argparse
+import ast
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from benchmarks import record
 from benchmarks.paper_tables.study import run_all
 
 Fit = dict[str, Any]
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Run(NamedTuple):
@@ -104,8 +106,34 @@ class Fits:
 
 @cache
 def code_of(package: str) -> str:
-    """Tells whether a package of rareclass has been changed since a fit was made."""
-    digest = hashlib.sha256()
-    for path in sorted((Path(rareclass.__file__).parent / package).glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+    """Hash of the files of a package of rareclass and of all that they import, as `bare` code."""
+    source = Path(rareclass.__file__).parents[1]
+    found, to_read = {}, sorted((source / "rareclass" / package).glob("*.py"))
+    while to_read:
+        path = to_read.pop()
+        if path not in found:
+            found[path] = bare(path.read_text())
+            to_read += _imported(found[path], source)
+    return hashlib.sha256("".join(found[path] for path in sorted(found)).encode()).hexdigest()[:12]
+
+
+def bare(code: str) -> str:
+    """Return code without comments, docstrings and layout."""
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _imported(code: str, source: Path) -> list[Path]:
+    """Files of rareclass that code imports from."""
+    names = [
+        name
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "rareclass"
+        for name in (node.module, *(f"{node.module}.{each.name}" for each in node.names))
+    ]
+    paths = [source / str(name).replace(".", "/") for name in names]
+    files = [file for p in paths for file in (p.with_suffix(".py"), p / "__init__.py")]
+    return [file for file in files if file.is_file()]

@@ -98,7 +98,8 @@ def moments(covariance: str, ridges: Iterable[Any] = ("auto",)) -> Method:
                 scores = _linear(path[0].coef)
                 candidates.append(Candidate(C, ridge, _auc(parts.validation, scores), ms, scores))
         best = chosen(candidates)
-        model = MIBC(best.C, covariance, N_FACTORS, best.other, random_state=seed, n_jobs=1)
+        own = {"covariance": covariance, "n_factors": N_FACTORS, "ridge": best.other}
+        model = MIBC(best.C, **own, random_state=seed, n_jobs=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a ridge that was needed
             model, fit_ms = timed(model.fit, train.X, train.y)

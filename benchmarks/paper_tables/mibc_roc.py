@@ -40,7 +40,8 @@ def model(study: str, method: str, fit: dict[str, Any], seed: int) -> Any:
         weight = {1: fit["other"]}
         return LinearSVC(C=C, loss="hinge", dual=True, class_weight=weight, random_state=seed)
     covariance = "full" if study == "dense" else "diagonal"
-    return MIBC(C, covariance, N_FACTORS, fit["other"], random_state=seed, n_jobs=1)
+    own = {"covariance": covariance, "n_factors": N_FACTORS, "ridge": fit["other"]}
+    return MIBC(C, **own, random_state=seed, n_jobs=1)
 
 
 def curve(study: str, problem: str, method: str, fit: dict[str, Any]) -> np.ndarray:

@@ -38,8 +38,6 @@ class Standing(NamedTuple):
         Cells with the highest mean; with it or not significantly behind; all.
     mean : float
         F1 in percent over all cells.
-    rank : float
-        Mean place, 1 being the first.
     behind : Paired or None
         RACHCV minus the method in percent, over the data sets of the cells that both have.
     """
@@ -48,7 +46,6 @@ class Standing(NamedTuple):
     top: int
     cells: int
     mean: float
-    rank: float
     behind: Paired | None
 
 
@@ -126,14 +123,6 @@ def standings(cells: dict[Key, Cell]) -> dict[str, Standing]:
             sum(name in each for each in tops),
             len(own),
             float(np.mean([each[name] for each in own])),
-            float(np.mean([_place(each, name) for each in own])),
             behind.get(name),
         )
     return found
-
-
-def _place(means: dict[str, float], name: str) -> float:
-    """1 for the first; equals share their places."""
-    others = [value for other, value in means.items() if other != name]
-    own = means[name]
-    return 1.0 + sum(one > own for one in others) + 0.5 * sum(one == own for one in others)

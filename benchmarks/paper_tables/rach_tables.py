@@ -72,12 +72,12 @@ def share_table(cells: dict[Key, Cell]) -> tuple[list[str], list[list[str]]]:
 
 def standing_table(cells: dict[Key, Cell]) -> tuple[list[str], list[list[str]]]:
     """Header and rows: cells in which each method is at the top."""
-    header = ["method", "first", "first or not behind", "mean F1", "mean place", f"{RACH} minus it"]
+    header = ["method", "first", "first or not behind", "mean F1", f"{RACH} minus it"]
     lines = []
     for name, one in figures.standings(cells).items():
         own = [name, str(one.first), f"{one.top} of {one.cells}"]
         gain = one.behind.words() if one.behind else "-"
-        lines.append([*own, f"{one.mean:.1f}", f"{one.rank:.2f}", gain])
+        lines.append([*own, f"{one.mean:.1f}", gain])
     return header, lines
 
 

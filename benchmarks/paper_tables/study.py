@@ -1,4 +1,4 @@
-"""What the commands share: their options, running independent tasks, printing tables."""
+"""What the commands share: their options, running independent tasks."""
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
@@ -80,16 +80,6 @@ def run_all(
                 keep(task, outcome)
             advance()
     return results
-
-
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell; the first is text, the others are figures."""
-    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
-    for row in (header, ["-" * width for width in widths], *rows):
-        cells = [row[0].ljust(widths[0])] + [
-            c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)
-        ]
-        print("  ".join(cells).rstrip())
 
 
 def figure(cell: tuple[float, float | None]) -> str:

@@ -18,8 +18,8 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks import other_work, record
 from benchmarks.ledger import Ledger, Run
+from benchmarks.markdown import table
 from benchmarks.paper_tables.protocol import needed_folder
-from benchmarks.paper_tables.study import print_table
 from benchmarks.several_classes import figures
 from benchmarks.several_classes.measures import measures
 from benchmarks.several_classes.methods import METHODS, TWO_CLASSES, Problem
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
             file=sys.stderr,
             flush=True,
         )
-    print_table(figures.HEADER, figures.lines(ledger.runs))
+    print(table(figures.HEADER, figures.lines(ledger.runs)))
     print("written:", args.json or record.RESULTS / "several_classes.json")
     return 0
 

@@ -17,8 +17,8 @@ def cell(name, limit=60.0, **arguments):
 
 def test_outcome_and_threads_of_a_cell():
     outcome = run_cell(cell("add", a=2, b=3), threads=3)
-    assert outcome["status"] == "ok"
-    assert (outcome["sum"], outcome["threads"], outcome["omp"]) == (5, 3, "3")
+    found = [outcome[key] for key in ("status", "sum", "threads", "omp")]
+    assert found == ["ok", 5, 3, "3"]
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,7 @@ def test_outcome_and_threads_of_a_cell():
 )
 def test_a_cell_that_does_not_finish_says_why(name, arguments, status, message):
     outcome = run_cell(cell(name, limit=0.2, **arguments), threads=1)
-    assert outcome["status"] == status
-    assert outcome.get("message") == message
+    assert (outcome["status"], outcome.get("message")) == (status, message)
     assert outcome["process_seconds"] < 20
 
 
@@ -73,5 +72,5 @@ def test_slow_cells_run_once_and_larger_sizes_of_stopped_ones_not_at_all(tmp_pat
     assert [(r["key"], r["repeat"]) for r in ledger.runs] == [
         ("slow", 0), ("stops", 0), ("larger", 0), ("largest", 0),
     ]  # fmt: skip
-    assert ledger.of("larger")[0]["message"] == "stops did not finish"
-    assert ledger.of("largest")[0]["status"] == "skipped"
+    (larger,), (largest,) = ledger.of("larger"), ledger.of("largest")
+    assert (larger["message"], largest["status"]) == ("stops did not finish", "skipped")

@@ -35,16 +35,13 @@ ROOMS = sorted(
 def test_every_public_name_is_in_the_reference(room):
     listed = {id(value) for each in reference().values() for _, value in each}
     module = import_module(f"rareclass.{room}")
-    missing = [
-        name for name in public_names(module.__name__) if id(getattr(module, name)) not in listed
-    ]
-    assert not missing
+    for name in public_names(module.__name__):
+        assert id(getattr(module, name)) in listed, name
 
 
 def test_every_name_of_the_reference_is_documented():
-    for module, listed in reference().items():
-        for name, value in listed:
-            assert inspect.getdoc(value), f"{module}.{name}"
+    named = [(f"{module}.{name}", it) for module, own in reference().items() for name, it in own]
+    assert [name for name, value in named if not inspect.getdoc(value)] == []
 
 
 def test_methods_of_a_base_class_of_ours_are_among_the_members():
@@ -143,17 +140,15 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path):
     ]  # fmt: skip
 
 
-def written(page):
-    included = re.match(r"```\{include\} (\S+)", page.read_text())
-    return (page.parent / included[1] if included else page).read_text()
-
-
 def test_llms_text_has_all_pages_with_a_sentence_each():
     pages = markdown_pages(DOCS)
     assert {*PARTS, "how-to/train", "method", "method/rach", "changelog"} <= set(pages)
     for name in pages:
         title, summary = title_and_summary(DOCS / f"{name}.md")
-        assert f"\n# {title}\n" in "\n" + written(DOCS / f"{name}.md"), name
+        page = DOCS / f"{name}.md"
+        included = re.match(r"```\{include\} (\S+)", page.read_text())
+        text = (page.parent / included[1] if included else page).read_text()
+        assert f"\n# {title}\n" in "\n" + text, name
         assert 10 < len(summary) < 400, (name, summary)
 
 
