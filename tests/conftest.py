@@ -1,8 +1,9 @@
 """Choice of the tests that run.
 
 ``make test`` takes each but the slow ones, and of the cases of a test that is marked ``sampled(n)``
-n, spread evenly. ``--cases rest`` takes the others of these (``make test-rest``, as continuous
-integration does after ``make test``), and ``--hypothesis-profile=thorough`` takes everything.
+n, spread evenly. ``--cases rest`` takes the others of these, and tests of drawn examples again with
+more of them (``make test-rest``, as continuous integration does after ``make test``), and
+``--hypothesis-profile=thorough`` takes everything.
 """
 
 import atexit
@@ -20,6 +21,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from hypothesis import is_hypothesis_test, settings  # noqa: E402
 
 from database_servers import postgresql as postgresql  # noqa: E402
 from draws import register, thorough  # noqa: E402
@@ -80,12 +82,18 @@ def pytest_addoption(parser):
     parser.addoption("--cases", choices=["some", "rest"], default="some", help=words)
 
 
+def pytest_configure(config):
+    """Draw more examples with the rest of the cases; a profile that is named comes after this."""
+    if config.getoption("--cases") == "rest":
+        settings.load_profile("rest")
+
+
 def pytest_collection_modifyitems(config, items):
     if thorough():
         return
     usual = [item for item in items if not item.get_closest_marker("thorough")]
     sample, rest = set(_sample(usual)), config.getoption("--cases") == "rest"
-    taken = [item for item in usual if (item in sample) != rest]
+    taken = [i for i in usual if (i in sample) != rest or (rest and is_hypothesis_test(i.obj))]
     config.hook.pytest_deselected(items=list(set(items) - set(taken)))
     items[:] = taken
 

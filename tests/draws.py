@@ -1,15 +1,15 @@
 """How many examples Hypothesis draws: few and always the same ones, or many and new ones.
 
-``make test`` judges a change, so it draws the same examples every time. ``make test-thorough``
-looks for what nobody has met yet. An example that ever failed is kept as ``@example`` and is
-tried by both.
+``make test`` and ``make test-rest`` judge a change, so they draw the same examples every time; the
+second one more of them. ``make test-thorough`` looks for what nobody has met yet. An example that
+ever failed is kept as ``@example`` and is tried by all.
 """
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Of the number that a test asks for: a quarter each time, three times as many to look for trouble.
-_SHARES = {"repeatable": 0.25, "thorough": 3.0}
+# Of the number that a test asks for: a part each time, three times as many to look for trouble.
+_SHARES = {"repeatable": 0.15, "rest": 0.25, "thorough": 3.0}
 _FEWEST = 3
 _USUAL = 100
 
@@ -19,7 +19,7 @@ def _examples(asked, profile):
 
 
 def register():
-    """Make both profiles known, and the repeatable one the one that is taken unless named."""
+    """Make the profiles known, and the repeatable one the one that is taken unless named."""
     # No deadline and no check of speed: the first call of a process may compile, and the machine
     # may be busy. No database: a run repeats nothing of another one, `@example` is for everybody.
     given = {
@@ -28,12 +28,9 @@ def register():
         "print_blob": True,
         "suppress_health_check": [HealthCheck.too_slow],
     }
-    settings.register_profile(
-        "repeatable", derandomize=True, max_examples=_examples(_USUAL, "repeatable"), **given
-    )
-    settings.register_profile(
-        "thorough", derandomize=False, max_examples=_examples(_USUAL, "thorough"), **given
-    )
+    for name in _SHARES:
+        drawn = {"derandomize": name != "thorough", "max_examples": _examples(_USUAL, name)}
+        settings.register_profile(name, **drawn, **given)
     settings.load_profile("repeatable")
 
 

@@ -59,9 +59,9 @@ def cases(draw):
 EDGES = AllBut(7, np.array([0, 1, 4, 6])), np.array([2, 3, 5])
 
 
-@example(EDGES)
-@given(cases())
-def test_they_read_like_the_array(case):
+@example(EDGES, 0, 9)
+@given(cases(), st.integers(0, 31), st.integers(0, 31))
+def test_they_read_like_the_array(case, start, stop):
     rows, array = case
     assert len(rows) == len(array)
     assert rows.dtype == np.asarray(rows).dtype == np.int32
@@ -71,20 +71,8 @@ def test_they_read_like_the_array(case):
     np.testing.assert_array_equal(rows[places], array[places])
     np.testing.assert_array_equal(rows[array % 2 == 0], array[array % 2 == 0])
     assert [rows[int(place)] for place in places] == array[places].tolist()
-
-
-@example(EDGES, 0, 9)
-@given(cases(), st.integers(0, 31), st.integers(0, 31))
-def test_stretches_of_them(case, start, stop):
-    rows, array = case
     for cut in (slice(start, stop), slice(None, stop), slice(start, None, 2), slice(-stop, None)):
         np.testing.assert_array_equal(rows[cut], array[cut])
-
-
-@example(EDGES)
-@given(cases())
-def test_a_number_is_looked_up(case):
-    rows, array = case
     numbers = np.arange(-2, 33)
     for side in ("left", "right"):
         np.testing.assert_array_equal(

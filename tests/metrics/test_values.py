@@ -45,16 +45,10 @@ by_name = pytest.mark.parametrize("name", ALL)
 
 
 @given(samples())
-def test_roc_auc_is_the_mean_over_pairs(sample):
-    y, s, w = sample
-    assert metrics.roc_auc(y, s, w) == pytest.approx(roc_auc_by_pairs(y, s, w), rel=1e-12, abs=0)
-
-
-@given(samples())
-def test_average_precision_is_the_mean_over_rare_rows(sample):
-    y, s, w = sample
-    expected = average_precision_by_rows(y, s, w)
-    assert metrics.average_precision(y, s, w) == pytest.approx(expected, rel=1e-10)
+def test_areas_are_means_over_pairs_and_over_rare_rows(sample):
+    by_pairs, by_rows = roc_auc_by_pairs(*sample), average_precision_by_rows(*sample)
+    assert metrics.roc_auc(*sample) == pytest.approx(by_pairs, rel=1e-12, abs=0)
+    assert metrics.average_precision(*sample) == pytest.approx(by_rows, rel=1e-10)
 
 
 @given(samples(), st.floats(0.01, 1.0))

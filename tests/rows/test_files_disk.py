@@ -339,8 +339,7 @@ def test_parts_that_differ_are_named(tmp_path):
 
 
 def test_a_part_cut_short_is_named(tmp_path):
-    X, y = data()
-    parts(tmp_path, X, y)
+    parts(tmp_path, *data())
     part = tmp_path / "day-1" / "part-1.parquet"
     part.write_bytes(part.read_bytes()[:-300])
     refused(lambda: from_table(tmp_path, "y"), str(part), "cut short")

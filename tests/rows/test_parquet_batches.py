@@ -219,8 +219,7 @@ def test_what_the_reader_raises_is_raised_in_its_place():
 
 @pytest.mark.thorough
 def test_ctrl_c_ends_the_thread(tmp_path):
-    X, y = data()
-    parts(tmp_path, X, y)
+    parts(tmp_path, *data())
     code = (
         "import signal, sys, threading, time\n"
         "from rareclass.rows import parquet_batches\n"
@@ -244,8 +243,7 @@ def test_ctrl_c_ends_the_thread(tmp_path):
 
 
 def test_an_interpreter_ends_with_rows_half_read(tmp_path):
-    X, y = data()
-    parts(tmp_path, X, y)
+    parts(tmp_path, *data())
     code = (
         "import sys\n"
         "from rareclass.rows import parquet_batches\n"
