@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Generator, Iterator, Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +59,6 @@ class ParquetFile:
         )
         self.n_rows, self.n_groups = int(footer.num_rows), int(footer.num_row_groups)
         self._ends = np.cumsum([footer.row_group(k).num_rows for k in range(self.n_groups)])
-        self._first, self._stop = 0, self.n_rows  # the rows to be read
 
     @property
     def n_bytes(self) -> int:
@@ -71,12 +69,6 @@ class ParquetFile:
         """Return the number of rows, which the file says."""
         return self.n_rows
 
-    def between(self, first: int, stop: int) -> "ParquetFile":
-        """Return some rows of the file, counted from 0; it is opened for itself when it is read."""
-        other = copy(self)
-        other._source, other._first, other._stop = None, first, stop
-        return other
-
     def release(self) -> None:
         """Close the file until it is read again."""
         if self._source is not None:
@@ -84,14 +76,20 @@ class ParquetFile:
             self._source = None
 
     def batches(
-        self, columns: Sequence[str], batch_rows: int, *, by_group: bool = False
+        self,
+        columns: Sequence[str],
+        batch_rows: int,
+        first: int = 0,
+        stop: int | None = None,
+        *,
+        by_group: bool = False,
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Yield the rows in batches of `batch_rows` or fewer.
+        """Yield the rows from `first` on, counted from 0, before `stop`, `batch_rows` at most.
 
         Where `by_group`, no batch goes beyond the end of a row group. Row groups before the first
         row are not read.
         """
-        n_read = self._first
+        n_read, stop = first, self.n_rows if stop is None else stop
         try:
             with self._reader() as file:
                 group = int(np.searchsorted(self._ends, n_read, side="right"))
@@ -100,11 +98,11 @@ class ParquetFile:
                 for span in ([k] for k in groups) if by_group else [list(groups)]:
                     for batch in self._of_groups(file, span, columns, batch_rows):
                         passed = min(skipped, batch.num_rows)
-                        batch, skipped = batch.slice(passed, self._stop - n_read), skipped - passed
+                        batch, skipped = batch.slice(passed, stop - n_read), skipped - passed
                         n_read += batch.num_rows
                         if batch.num_rows:
                             yield batch
-                        if n_read == self._stop < self.n_rows:
+                        if n_read == stop < self.n_rows:
                             return
                     if span and n_read != int(self._ends[span[-1]]):
                         raise self._damaged(span[-1], "not all of its rows can be read")
@@ -214,8 +212,8 @@ def is_complete(path: Path) -> bool:
         return False
 
 
-class ParquetSource:
-    """Rows of a Parquet file as a stream, with little of the file in memory.
+class ParquetReader:
+    """Rows of a Parquet file from a position, as `TextReader` reads those of a text.
 
     Cells keep their types. Where there are not the columns asked for, all rows are rejected.
     """
@@ -229,28 +227,23 @@ class ParquetSource:
         position: dict[str, Any] | None = None,
         columns: Sequence[str] | None = None,
     ) -> None:
-        file = ParquetFile(path)
-        self._name, self._row = name, 0
+        self._file, self._name, self._row = ParquetFile(path), name, 0
         if position is not None:
             self._row, columns = int(position["row"]), position["columns"]
-        file.release()
-        self._first = _rows_of(file, 0, min(self._row, _COMPARED_ROWS))
-        self._last = _rows_of(file, max(self._row - _COMPARED_ROWS, 0), self._row)
+        self._first = self._rows(0, min(self._row, _COMPARED_ROWS))
+        self._last = self._rows(max(self._row - _COMPARED_ROWS, 0), self._row)
         if position is not None and self._mark() != position["ends"]:
             raise not_appended(str(path), OTHER_ROWS)
-        self._file = file.between(self._row, file.n_rows)
-        self._batches = self._file.batches(self._file.columns, _STREAMED_ROWS, by_group=True)
-        self.columns: list[str] = list(file.columns if columns is None else columns)
-        self._fault = columns_fault(self.columns, file.columns)
-        self._left = pa.Table.from_batches([], file.schema)
+        known = self._file.columns
+        self._batches = self._file.batches(known, _STREAMED_ROWS, self._row, by_group=True)
+        self.columns: list[str] = list(known if columns is None else columns)
+        self._fault = columns_fault(self.columns, known)
+        self._left = pa.Table.from_batches([], self._file.schema)
         self.size_read = self._file.n_bytes
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next rows; None at the end."""
-        while self._left.num_rows < max_records:
-            batch = next(self._batches, None)
-            if batch is None:
-                break
+        while self._left.num_rows < max_records and (batch := next(self._batches, None)):
             more = pa.Table.from_batches([batch])
             self._left = pa.concat_tables([self._left, more]) if self._left.num_rows else more
         table = self._left.slice(0, max_records)
@@ -275,6 +268,12 @@ class ParquetSource:
         empty = pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
         return Batch(empty, lines[:0], self._name, rejected, len(lines), position)
 
+    def _rows(self, first: int, stop: int) -> list[tuple[Any, ...]]:
+        """Return some rows of the file."""
+        file = self._file
+        batches = list(file.batches(file.columns, _STREAMED_ROWS, first, stop)) if stop else []
+        return frame_of_arrow(pa.Table.from_batches(batches, file.schema)).rows()
+
     def _mark(self) -> str:
         """Digest of the first and last rows before the next one."""
         return mark_of(repr((self._first, self._last)).encode())
@@ -286,11 +285,3 @@ class ParquetSource:
         """Close the file."""
         self._batches.close()
         self._file.release()
-
-
-def _rows_of(file: ParquetFile, first: int, stop: int) -> list[tuple[Any, ...]]:
-    """Return some rows of a file."""
-    part = file.between(first, stop)
-    batches = list(part.batches(file.columns, _STREAMED_ROWS)) if stop else []
-    part.release()
-    return frame_of_arrow(pa.Table.from_batches(batches, file.schema)).rows()

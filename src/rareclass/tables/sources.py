@@ -25,7 +25,7 @@ from rareclass.tables.folders import (
     tables_in,
 )
 from rareclass.tables.jsonl import JsonLinesReader
-from rareclass.tables.parquet import ParquetSource, is_complete
+from rareclass.tables.parquet import ParquetReader, is_complete
 from rareclass.tables.text_reader import TextReader
 
 _LONGEST_WAIT_SECONDS = 1.0
@@ -36,7 +36,7 @@ _SETTLED_SECONDS = 2.0
 
 # Rows of one file or of standard input. A batch without records is read where more
 # may come, None at the end.
-FileSource: TypeAlias = TextReader | ParquetSource
+FileSource: TypeAlias = TextReader | ParquetReader
 
 
 class Reading(NamedTuple):
@@ -69,7 +69,7 @@ def open_file(
         )
     _check_format(file_format, position, str(path))
     if file_format == "parquet":
-        return ParquetSource(path, name, position, reading.columns)
+        return ParquetReader(path, name, position, reading.columns)
     return _open_text(FileBytes(stored, reading.follow), name, file_format, position, reading)
 
 
