@@ -28,19 +28,19 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one, in the same commit, with its reason here.
 MOST_CODE = {
-    "cli": 3361,
+    "cli": 3371,  # 10 from tables: --encoding
     # 6 from metrics: rankings in the same order are said to be so, likewise in report
-    "compare": 1386,
+    "compare": 1387,  # as report, review and stream from tables: texts are read as said
     "decide": 1995,  # 6 from stream: budgets an hour need hours
     # 27 from serving: encoders tell what is unlike training, and examples of it
     # 2 from tables: truth values are no ranges of a ball
     # 44 from fit: equal rows are found here, for fit and RareClassifier; the order of time
-    "encoding": 2908,  # 4 from stream: the column that --time names is a clock
+    "encoding": 2895,  # 4 from stream: the column that --time names is a clock
     "ensemble": 3013,  # 15 from fit: weights of held-out rows; equal rows are merged
     "estimators": 352,
     "explain": 376,
     # 15 from ensemble: a fit tells its plan before it trains
-    "fit": 1847,  # 3 from stream: budgets an hour are refused before training
+    "fit": 1849,  # 3 from stream: budgets an hour; 2 from encoding: one plan of reading
     "folds": 485,
     # 2 from hyperball: scores of cases and how sure they are stand in one file
     "hunt": 831,
@@ -52,12 +52,12 @@ MOST_CODE = {
     # 11 from decide and online: exact limits where no checked row is rare
     "metrics": 1891,
     # 8 from serving, 3 from report, 2 from explain: ONNX reads words as Python does
-    "model": 3830,
+    "model": 3840,  # 10 from tables: encoding= of scores
     "moments": 1583,
     "online": 2381,
     "ranking": 3834,
-    "report": 3362,
-    "review": 1106,
+    "report": 3363,
+    "review": 1109,
     # 2 from online: the columns of a table are called as in the table
     # 4 from tables: text becomes numbers where rows are decoded
     "rows": 1822,
@@ -65,11 +65,11 @@ MOST_CODE = {
     # 15 from cli: errors that all rooms word here; 3 from ensemble: the plan is told in Python; 4
     # from online: the check of a choice; the others from estimators: the guard of a thread;
     # 44 from cli and report: replaced files keep their permissions, tables are written in one place
-    "single files": 1885,  # 28 from decide and fit: plain data, errors by kind
-    "stream": 1997,
-    "tables": 4122,  # 38 from stream: what was read before is known again by its ends
+    "single files": 1886,  # 28 from decide, fit: plain data, errors; 1 from tables
+    "stream": 1999,
+    "tables": 4104,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 74_809, "tests": 53_717, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 74_801, "tests": 53_717, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

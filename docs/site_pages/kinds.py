@@ -44,7 +44,11 @@ FINDINGS: dict[F, Entry] = {
     ),
     F.ENCODING: Entry(
         "A text is not UTF-8 and was read as cp1252, the encoding of Western European Windows.",
-        "If words look wrong, convert the file with `iconv`.",
+        "If words look wrong, name the encoding: `--encoding cp1251`, or `encoding=` in Python.",
+    ),
+    F.COMMENT: Entry(
+        "The header line begins with # or %, as comments do, and was read as the column names.",
+        "Take the line out, if it is a comment.",
     ),
     F.MOSTLY_NUMBERS: Entry(
         "A column is read as words because some of its cells are not numbers.",

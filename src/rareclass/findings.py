@@ -29,6 +29,7 @@ class FindingKind(StrEnum):
     LABELS_LOOK_ALIKE = "labels that look alike"
     COLUMNS_RENAMED = "columns renamed"
     ENCODING = "not UTF-8"  # read as cp1252
+    COMMENT = "header like a comment"
     MOSTLY_NUMBERS = "mostly numbers"  # a column of text with many numbers
     CODES = "codes"  # a column of numbers that look like codes
     NUMBER_FORMAT = "number format"  # numbers written with separators or signs

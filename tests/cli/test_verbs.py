@@ -189,14 +189,18 @@ def test_demo_runs_all_of_it(tmp_path, monkeypatch):
 
 def with_decimal_commas(table, path, separator):
     amounts = pl.col("amount").cast(pl.String).str.replace(".", ",", literal=True)
-    table.with_columns(amounts).write_csv(path, separator=separator)
+    table = table.with_columns(amounts).rename({"amount": "сумма"})
+    path.write_text(table.write_csv(separator=separator), "cp1251" if separator == "~" else "utf-8")
     return path
 
 
-@pytest.mark.parametrize(("separator", "named"), [(";", None), ("\t", "tab"), ("~", "~")])
+@pytest.mark.parametrize(
+    ("separator", "option"),
+    [(";", ""), ("\t", "--separator tab"), ("~", "--separator ~ --encoding cp1251")],
+)
 @pytest.mark.thorough
-def test_decimal_commas_and_any_separator(fitted, tmp_path, separator, named):
-    option = ["--separator", named] if named else []
+def test_decimal_commas_any_separator_and_encoding(fitted, tmp_path, separator, option):
+    option = option.split()
     train = with_decimal_commas(purchases(), tmp_path / "train.csv", separator)
     new = with_decimal_commas(purchases(seed=1), tmp_path / "new.csv", separator)
     words, model = ("--method", "rankrc", "--lam", "2^-4", *option), tmp_path / "m.rareclass"

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from faults import refused
 from rareclass.encoding.schema import find_schema
 from rareclass.encoding.training_table import (
+    plan_reading,
     read_training_table,
     stream_training_table,
 )
@@ -138,7 +139,7 @@ TYPED = {
 
 def trained(folder, write):
     file = open_table(write(folder))
-    return read_training_table(file, "y")
+    return read_training_table(plan_reading(file, "y"))
 
 
 def by_fit(table):
@@ -414,6 +415,7 @@ def test_empty_cells_are_counted_in_rows_with_a_label(tmp_path, share):
     cells.write_csv(path)
     labelled = cells.filter(y.is_not_null())
     wanted = {"number": labelled["number"].null_count(), "word": (labelled["word"] == "").sum()}
+    plan = plan_reading(open_table(path), "y")
     for read in (read_training_table, stream_training_table):
-        columns = read(open_table(path), "y").columns
+        columns = read(plan).columns
         assert {each.name: each.n_missing for each in columns} == wanted

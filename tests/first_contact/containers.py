@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rareclass.encoding.training_table import read_as_trained, read_training_table
+from rareclass.encoding.training_table import plan_reading, read_as_trained, read_training_table
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import InputError
 from rareclass.serving.request_rows import RefusedError, rows_of_json
@@ -95,7 +95,7 @@ def _read(read):
 
 def column_of_file(cells, write, folder):
     file = open_table(write(cells, folder))
-    return read_training_table(file, "n").columns[0]
+    return read_training_table(plan_reading(file, "n")).columns[0]
 
 
 def column_of_frame(cells, make):

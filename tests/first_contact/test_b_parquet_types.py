@@ -14,7 +14,7 @@ import pytest
 
 from faults import refused
 from rareclass.encoding.schema import find_schema
-from rareclass.encoding.training_table import read_training_table
+from rareclass.encoding.training_table import plan_reading, read_training_table
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.fit.rows_on_disk import plan_memory
@@ -106,6 +106,10 @@ def written(cells, folder):
     return path
 
 
+def trained(file, **columns):
+    return read_training_table(plan_reading(file, "y", **columns))
+
+
 @pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore:column 'x' holds whole numbers that are too long")
 @pytest.mark.parametrize("name", READ)
@@ -118,7 +122,7 @@ def test_a_type_that_can_be_read_is(tmp_path, name):
         return
     file = open_table(written(cells, tmp_path))
     plan_memory(file, 1 << 40)
-    read = read_training_table(file, "y")
+    read = trained(file)
     assert read.columns[0].reads_as == kind
     assert read.frame["x"][0] == first
     held = open_rows(pa.table({"x": cells, "n": NOISE}))  # as a model scores a frame
@@ -143,10 +147,10 @@ def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path, name):
         return
     file = open_table(path)
     plan_memory(file, 1 << 40)  # which looks at columns that are dropped, too
-    column, number = read_training_table(file, "y").columns
+    column, number = trained(file).columns
     assert (column.kind, number.kind) == ("unusable", "number")
     assert kind in column.why_dropped
-    assert [each.name for each in read_training_table(file, "y", drop=["x"]).columns] == ["n"]
+    assert [each.name for each in trained(file, drop=["x"]).columns] == ["n"]
     source = open_source(tmp_path / "t.parquet")
     batch = source.read(N)
     source.close()
@@ -174,7 +178,7 @@ def test_a_query_whose_columns_cannot_be_used_is_read(tmp_path):
     query = Query(DatabaseAddress(f"duckdb:///{path}"), "SELECT *, random() AS r FROM t")
     file = open_table(query)
     plan_memory(file, 1 << 40)
-    kinds = {column.name: column.kind for column in read_training_table(file, "y").columns}
+    kinds = {column.name: column.kind for column in trained(file).columns}
     assert {name for name, kind in kinds.items() if kind == "unusable"} == {"wait", "list", "bytes"}
     assert kinds["r"] == "number"
 
@@ -186,7 +190,7 @@ def test_a_date_beyond_all_years_is_refused_with_its_row(tmp_path, unit):
         read_table(pa.table({"x": cells, "n": NOISE}))
     file = open_table(written(cells, tmp_path))
     with refused(ErrorKind.CELL, column="x", row=N):
-        read_training_table(file, "y")
+        trained(file)
 
 
 def test_a_model_scores_frames_with_columns_that_it_does_not_know(tmp_path):

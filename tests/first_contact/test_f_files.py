@@ -13,7 +13,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from command_line import QUICK, run
 from faults import refused
-from rareclass.encoding.training_table import read_training_table
+from rareclass.encoding.training_table import plan_reading, read_training_table
 from rareclass.errors import ErrorKind
 from rareclass.remote import path_of
 from rareclass.rows import from_table
@@ -231,4 +231,4 @@ def test_a_fit_takes_json_lines_whose_first_row_lacks_the_target(tmp_path):
     rows = [{"n": k * k % 17} | ({"y": k % 5 == 0} if k else {}) for k in range(60)]
     path.write_text(lines_of(*rows))
     file = open_table(path)
-    assert len(read_training_table(file, "y").labels) == 59
+    assert len(read_training_table(plan_reading(file, "y")).labels) == 59

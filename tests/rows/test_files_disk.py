@@ -21,6 +21,7 @@ from rareclass import RankRC, RankRCCV
 from rareclass.errors import InputError
 from rareclass.rows import from_arrays, from_table
 from rareclass.rows.scratch_rows import ScratchRows
+from rareclass.tables.table_file import open_table
 
 pytestmark = pytest.mark.sampled(0)
 
@@ -192,19 +193,6 @@ def from_arrays_of(X):
     return from_arrays(pl.DataFrame(X, schema=NAMES), None)
 
 
-def test_narrow_columns_are_kept_narrow(tmp_path):
-    cells = {"a": np.array([1, 2], np.int16), "b": np.array([True, False]), "y": ["u", "v"]}
-    pq.write_table(pa.table(cells), tmp_path / "t.parquet")
-    rows = from_table(tmp_path / "t.parquet", "y")
-    assert rows.source.dtype == np.float32
-    assert rows.source.take(slice(None)).tolist() == [[1, 1], [2, 0]]
-    cells["c"] = pa.array([2**40 + 1, 0])
-    pq.write_table(pa.table(cells), tmp_path / "t.parquet")
-    assert from_table(tmp_path / "t.parquet", "y").source.take(slice(0, 1)).tolist() == [
-        [1, 1, 2**40 + 1]
-    ]
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
 def test_a_fit_on_csv_is_the_fit_in_memory(tmp_path, many_blocks, suffix):
     X, y = data()
@@ -293,13 +281,6 @@ def test_bad_cells_are_named(tmp_path):
     refused(lambda: from_table(path, "y", weight="w"), "weight 'w' is -1.0 at row 6")
     pq.write_table(table(X * 1e300, y=y), path)
     refused(lambda: from_table(path, "y", dtype="float32"), "too large for float32")
-    pq.write_table(table(X, y=y, city=["x"] * 1200), path)
-    refused(lambda: from_table(path, "y"), "'city' holds string, not numbers", "columns=")
-    refused(lambda: from_table(path, "z"), "no column 'z'")
-    pq.write_table(table(X[:0], y=y[:0]), path)
-    refused(lambda: from_table(path, "y"), "no rows")
-    pq.write_table(table(np.repeat(X, 10, axis=0), y=np.arange(12000)), path)
-    refused(lambda: from_table(path, "y"), "more than 10,000 different values")
 
 
 def test_bad_cells_of_csv_are_named(tmp_path):
@@ -386,7 +367,9 @@ def test_flipped_bytes_are_named_by_row_group(tmp_path, compression):
     for k in range(place - 60, place - 20):
         content[k] ^= 0xFF
     part.write_bytes(content)
-    refused(lambda: from_table(tmp_path, "y"), str(part), "row group 3 of 4")
+    for read in (lambda: from_table(tmp_path, "y"), lambda: list(open_table(part).batches())):
+        refused(read, str(part), "row group 3 of 4 cannot be read: ")
+    assert len(list(open_table(part).batches(["a"], batch_rows=100))) == 5
 
 
 def test_a_killed_fit_leaves_nothing(tmp_path):

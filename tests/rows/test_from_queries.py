@@ -139,22 +139,18 @@ def test_what_is_no_connection():
         from_table(object(), query="SELECT 1")
 
 
-def test_a_model_learns_from_a_query(uri):
-    with from_table(uri, "y", query="SELECT a, b, c, y = 'rare' AS y FROM cases") as rows:
-        scores = RankRC(lam=1.0).fit_rows(rows).score_samples(rows)
-    X = TABLE.select("a", "b", "c").to_numpy().astype(np.float64)
-    alike = RankRC(lam=1.0).fit(X, TABLE["y"].to_numpy() == "rare")
-    np.testing.assert_allclose(scores, alike.score_samples(X), rtol=1e-10)
-
-
-def test_a_model_learns_from_steps_not_yet_taken():
+def test_a_model_learns_from_a_query_and_from_steps_not_yet_taken(uri):
     steps = TABLE.lazy().with_columns(d=pl.col("a") * pl.col("c")).filter(pl.col("b") > 0)
-    with from_table(steps, "y", columns=["a", "c", "d"]) as rows:
-        scores = RankRC(lam=1.0).fit_rows(rows).score_samples(rows)
-    table = steps.collect()
-    X = table.select("a", "c", "d")
-    alike = RankRC(lam=1.0).fit(X, table["y"].to_numpy() == "rare")
-    np.testing.assert_allclose(np.abs(scores), np.abs(alike.score_samples(X)))
+    query = "SELECT a, b, c, y = 'rare' AS y FROM cases"
+    for table, names, rows in (
+        (TABLE, ("a", "b", "c"), from_table(uri, "y", query=query)),
+        (steps.collect(), ("a", "c", "d"), from_table(steps, "y", columns=["a", "c", "d"])),
+    ):
+        with rows:
+            scores = RankRC(lam=1.0).fit_rows(rows).score_samples(rows)
+        X = table.select(names).to_numpy().astype(np.float64)
+        alike = RankRC(lam=1.0).fit(X, table["y"].to_numpy() == "rare")
+        np.testing.assert_allclose(np.abs(scores), np.abs(alike.score_samples(X)), rtol=1e-10)
 
 
 def test_an_open_connection_stays_open(postgresql, tmp_path):

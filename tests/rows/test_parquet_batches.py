@@ -4,6 +4,7 @@ import contextlib
 import gc
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pytest
 from command_line import in_new_process
 from rareclass.rows import as_source, from_table, parquet_batches
 from rareclass.rows.memory import read_ahead
+from rareclass.tables.table_file import open_table
 from rows.test_files_disk import NAMES, data, parts, refused, table
 
 pytestmark = pytest.mark.sampled(0)
@@ -93,11 +95,12 @@ def test_what_the_footers_show_is_refused_at_once(tmp_path):
     X, y = data()
     path = tmp_path / "t.parquet"
     refused(lambda: parquet_batches(path, "y"), "There is no file")
-    pq.write_table(table(X, y=y, city=["x"] * 1200), path)
-    refused(lambda: parquet_batches(path, "y"), "'city' holds string, not numbers", "columns=")
-    refused(lambda: parquet_batches(path, "z"), "no column 'z'")
-    pq.write_table(table(X[:0], y=y[:0]), path)
-    refused(lambda: parquet_batches(path, "y"), str(path), "no rows")
+    for read in (from_table, parquet_batches):
+        pq.write_table(table(X, y=y, city=["x"] * 1200), path)
+        refused(partial(read, path, "y"), "'city' holds string, not numbers", "columns=")
+        refused(partial(read, path, "z"), "no column 'z'")
+        pq.write_table(table(X[:0], y=y[:0]), path)
+        refused(partial(read, path, "y"), str(path), "no rows")
     with pytest.raises(ValueError, match="batch_rows=0 is not a number of rows above 0"):
         parquet_batches(path, "y", batch_rows=0)
     with pytest.raises(ValueError, match="dtype='int8'"):
@@ -121,12 +124,16 @@ def test_bad_cells_are_named_after_the_rows_before_them(tmp_path):
     refused(lambda: list(labels), "by row 10,500 has more than 10,000 different values")
 
 
+READERS = [lambda path: parquet_batches(path, "y"), lambda path: open_table(path).batches()]
+
+
+@pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("fault", ["gone", "cut", "replaced"])
-def test_a_part_that_changes_on_the_way_is_named(tmp_path, fault):
+def test_a_part_that_changes_on_the_way_is_named(tmp_path, fault, read):
     X, y = data()
     parts(tmp_path, X, y)
     part = tmp_path / "day-2" / "part-2.parquet"
-    batches = parquet_batches(tmp_path, "y")
+    batches = read(tmp_path)
     next(batches)
     if fault == "gone":
         part.unlink()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rareclass.machine import parse_bytes
-from rareclass.rows import ArrayRows, as_source
+from rareclass.rows import ArrayRows, as_source, from_table
 from rareclass.rows.protocol import Budget, Memo
 
 X = np.random.default_rng(0).normal(size=(103, 3))
@@ -141,25 +141,20 @@ def test_a_memo_gives_back_what_it_replaces_and_knows_its_key():
 @pytest.mark.parametrize(
     ("text", "size"), [("2GiB", 2**31), ("1.5 kB", 1500), (77, 77), ("12", 12), ("1e3B", 1000)]
 )
-def test_parse_bytes(text, size):
+def test_sizes_are_parsed_and_other_texts_refused(text, size):
     assert parse_bytes(text) == size
+    for bad in ("", "2 parsecs", "-1", 0, "0B", "1..2GB"):
+        with pytest.raises(ValueError, match=r"memory|float"):
+            parse_bytes(bad)
 
 
-@pytest.mark.parametrize("text", ["", "2 parsecs", "-1", 0, "0B", "1..2GB"])
-def test_parse_bytes_refuses(text):
-    with pytest.raises(ValueError, match=r"memory|float"):
-        parse_bytes(text)
-
-
-def test_tables_come_in_blocks_of_the_narrowest_float_that_is_exact():
-    narrow = pl.DataFrame(
-        {"a": [1, 2], "b": [True, False]}, schema={"a": pl.Int16, "b": pl.Boolean}
-    )
-    assert as_source(narrow).take(slice(0, 2)).dtype == np.float32
+@pytest.mark.parametrize("read", [as_source, lambda table: from_table(table.lazy()).source])
+def test_tables_come_in_blocks_of_the_narrowest_float_that_is_exact(read):
+    narrow = pl.DataFrame({"a": [1, 2], "b": [True, False]}, {"a": pl.Int16, "b": pl.Boolean})
+    assert read(narrow).take(slice(0, 2)).dtype == np.float32
     wide = narrow.with_columns(c=pl.Series([2**40 + 1, 0]))
-    block = as_source(wide).take(np.array([0]))
-    np.testing.assert_array_equal(block, [[1, 1, 2**40 + 1]])
-    assert block.dtype == np.float64
+    block = read(wide).take(np.array([0]))
+    assert (block.tolist(), block.dtype) == ([[1, 1, 2**40 + 1]], np.float64)
 
 
 def test_empty_inputs_are_refused():

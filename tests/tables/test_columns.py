@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from faults import refused
 from made_tables import written
-from rareclass.encoding.training_table import read_training_table
+from rareclass.encoding.training_table import plan_reading, read_training_table
 from rareclass.errors import ErrorKind
 from rareclass.rows import from_table
 from rareclass.tables.cells import LARGEST_NUMBER, word_of, written_numbers
@@ -30,7 +30,7 @@ def understood(folder, cells, name="x", suffix=".csv"):
     )
     file = open_table(written(table, folder / f"t{suffix}"))
     assert not hasattr(file, "read")
-    return read_training_table(file, "y").columns[0]
+    return read_training_table(plan_reading(file, "y")).columns[0]
 
 
 WORDS = ["red wide chair with arms", "old lamp for the desk", "a box of nails and screws"]
@@ -121,8 +121,8 @@ def test_codes_with_few_letters_can_be_declared_categories(tmp_path):
     pl.DataFrame({"code": cells, "y": [k % 10 == 0 for k in range(N)]}).write_csv(path)
     file = open_table(path)
     with refused(ErrorKind.CELL, column="code", row=101, value="V22", says="all but 1 of its"):
-        read_training_table(file, "y")
-    column = read_training_table(file, "y", categories=["code"]).columns[0]
+        read_training_table(plan_reading(file, "y"))
+    column = read_training_table(plan_reading(file, "y", categories=["code"])).columns[0]
     assert column.kind == "high-cardinality category"
 
 
@@ -191,7 +191,7 @@ def test_lists_are_left_out_and_durations_and_decimals_are_numbers(tmp_path):
     )
     table.write_parquet(tmp_path / "t.parquet")
     file = open_table(tmp_path / "t.parquet")
-    read = read_training_table(file, "y")
+    read = read_training_table(plan_reading(file, "y"))
     assert [column.kind for column in read.columns] == ["unusable", "number", "number"]
     assert read.frame["lasted"].to_list()[:3] == [0.0, 1.0, 4.0]
 
@@ -240,7 +240,9 @@ def test_each_value_is_written_by_itself(cells):
 def test_truth_values_are_told_as_they_were_written(tmp_path, cells, words):
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"{cells[k % 2]},{k % 5}\n" for k in range(40)))
-    assert read_training_table(open_table(path), "y").columns[0].words_of_truth == words
+    assert (
+        read_training_table(plan_reading(open_table(path), "y")).columns[0].words_of_truth == words
+    )
 
 
 def test_words_beside_numbers_are_named_in_the_order_of_the_table():

@@ -13,14 +13,8 @@ from rareclass.tables.table_file import open_table
 
 
 def test_parts_below_a_folder_are_found_in_order(tmp_path):
-    for name in (
-        "b/2.parquet",
-        "a/9.PARQUET",
-        "1.parquet",
-        "_notes/3.parquet",
-        ".x.parquet",
-        "c.csv",
-    ):
+    names = "b/2.parquet a/9.PARQUET 1.parquet _notes/3.parquet .x.parquet c.csv"
+    for name in names.split():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     found = [str(part.relative_to(tmp_path)) for part in find_parts(tmp_path)]

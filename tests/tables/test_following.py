@@ -178,7 +178,9 @@ def test_text_of_other_encodings_may_grow(tmp_path, encoding):
 
 WRITERS = {
     "t.csv": pl.DataFrame.write_csv,
-    "t.csv.gz": lambda table, path: path.write_bytes(gzip.compress(table.write_csv().encode())),
+    "t.csv.gz": lambda table, path: path.write_bytes(
+        gzip.compress(table.write_csv().encode(), mtime=0)
+    ),
     "utf-16.csv": lambda table, path: path.write_text(table.write_csv(), "utf-16"),
     "t.jsonl": pl.DataFrame.write_ndjson,
     "t.parquet": pl.DataFrame.write_parquet,

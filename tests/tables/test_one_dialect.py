@@ -11,14 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rareclass.errors import InputError
+from faults import refused
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import TableWarning
 from rareclass.rows import from_table
-from rareclass.tables.dialect import encoding_of, row_ends, row_ends_by_cells
+from rareclass.tables.dialect import TextSettings, encoding_of, row_ends, row_ends_by_cells
 from rareclass.tables.reading import read_strings
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_table
-from tables.readings import read_all
+from tables.readings import read_all, records_of
 
 ROWS = [
     (1.5, "plain", "ok"),
@@ -147,17 +148,74 @@ def test_a_folder_is_the_same_rows_to_all_readers(tmp_path, kind):
         assert len(from_table(tmp_path, "label", columns=["amount"])) == 5 * len(ROWS)
 
 
-WORDS = {"cp1251": "Казань", "koi8-r": "Казань", "cp932": "東京", "gb18030": "北京", "cp1252": "é"}
+WORDS = {
+    "cp1251": "Казань", "koi8-r": "Казань", "cp932": "表ソ東京", "gb18030": "北京", "Big5": "功",
+    "cp1252": "é", "latin-1": "é", "utf-16-le": "Казань", "utf_16": "é",
+}  # fmt: skip
 
 
+def lines_of(word, kind):
+    if kind == "csv":
+        return f'a,{word}\n1,{word}\n2,"{word}"\n'
+    rows = [{"a": a, word: word} for a in "12"]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
 @pytest.mark.parametrize("encoding", WORDS)
+def test_a_named_encoding_is_read(tmp_path, encoding, kind):
+    word, path, known = WORDS[encoding], tmp_path / f"t.{kind}", TextSettings(encoding=encoding)
+    for written in (encoding, "utf-8-sig", "utf-16"):
+        path.write_bytes(lines_of(word, kind).encode(written))
+        table = pl.concat(open_table(path, known).batches())
+        assert (table.columns, table.rows()) == (["a", word], [("1", word), ("2", word)])
+        position, rows = None, []
+        while (batch := open_source(path, position, text=known).read(1)) is not None:
+            position = json.loads(json.dumps(batch.position))
+            rows += batch.frame.select(table.columns).rows()
+        assert rows == table.rows()
+        assert from_table(path, word, columns=["a"], encoding=encoding).y.tolist() == [word] * 2
+
+
+@pytest.mark.parametrize("encoding", [each for each in WORDS if "16" not in each])
 def test_text_that_is_taken_for_cp1252_is_told(tmp_path, encoding):
-    path, content = tmp_path / "t.csv", f"a,{WORDS[encoding]}\n1,2\n".encode(encoding)
+    path, content = tmp_path / "t.csv", lines_of(WORDS[encoding], "csv").encode(encoding)
     path.write_bytes(content)
-    seen = content.decode("cp1252")[2:4].strip()
-    for read in (open_table, open_source, from_table):
-        with pytest.warns(TableWarning, match=f"not UTF-8 .*read as cp1252.*'{seen}.*iconv"):
+    told = f"not UTF-8 .*read as cp1252.*'{content.decode('cp1252')[2]}.*: --encoding, encoding="
+    for read in (open_table, open_source, lambda path: from_table(path, columns=["a"])):
+        with pytest.warns(TableWarning, match=told):
             read(path)
+    with pytest.warns(TableWarning, match=told):
+        position = open_source(path).read(1).position
+    rest = open_source(path, position, text=TextSettings(encoding=encoding))  # from here on
+    assert rest.read(5).frame.rows() == [("2", WORDS[encoding])]
+
+
+def test_rows_that_are_not_in_a_named_encoding(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("a,b\n1,東\n2,".encode("cp932") + b"\xff\n")
+    known = TextSettings(encoding="shift_jis")
+    ((_, _, row),), bad = records_of(read_all(open_source(path, text=known)))
+    assert row == ("1", "東")
+    reason = "not SHIFT_JIS text (give its encoding, such as cp1251: --encoding, encoding=)"
+    assert [row[1:3] for row in bad] == [(3, reason)]
+    for name in ("cp9999", "rot13", "utf-32", "cp037", "", "a\0b"):
+        with refused(ErrorKind.SETTING, says=repr(name)):
+            from_table(path, encoding=name)
+    pq.write_table(table(), tmp_path / "t.parquet")
+    (tmp_path / "t.jsonl").write_text('{"a": 1}\n')
+    for name, text in (("t.parquet", known), ("t.jsonl", TextSettings("^"))):
+        for read in (open_table, lambda path, text: open_source(path, text=text)):
+            with refused(ErrorKind.SETTING, says=f"{name} is a"):
+                read(tmp_path / name, text)
+
+
+@pytest.mark.parametrize("first", ["# by us; on Monday; 3 columns", "%one;two;three", "#id;b;c"])
+def test_a_header_that_looks_like_a_comment_is_told(tmp_path, first):
+    (tmp_path / "t.csv").write_text(f"{first}\n" + "1;2;3\n" * 5)
+    for read in (open_table, open_source, from_table):
+        with pytest.warns(TableWarning, match=f"begins with '{first[0]}', as comments do"):
+            assert read(tmp_path / "t.csv")
 
 
 def test_parts_of_a_folder_have_the_same_columns(tmp_path):

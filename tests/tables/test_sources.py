@@ -24,6 +24,7 @@ from rareclass.rows import from_table
 from rareclass.tables import text_reader
 from rareclass.tables.byte_streams import PipeBytes
 from rareclass.tables.csv_file import CsvReader
+from rareclass.tables.dialect import TextSettings
 from rareclass.tables.reading import text_of_values
 from rareclass.tables.sources import FolderSource, Reading, open_file, open_source
 from rareclass.tables.table_file import open_table
@@ -107,7 +108,7 @@ def test_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, records, end, m
     path = tmp_path_factory.mktemp("s") / "t.csv"
     path.write_bytes(content)
     sizes, stops, text_reader.BLOCK_BYTES = how
-    reading = Reading(separator=",")
+    reading = Reading(text=TextSettings(","))
     batches = read_interrupted(lambda at: open_file(path, "t.csv", at, reading), sizes, stops)
     found, rejected = records_of(batches)
     assert found == good
@@ -115,7 +116,7 @@ def test_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, records, end, m
     assert [row[1] for row in rejected] == [line for line, _ in bad]
     for row, (_, kind) in zip(rejected, bad, strict=True):
         assert words[kind] in row[2]
-    table = open_table(path, ",").batches(batch_rows=sizes[0])
+    table = open_table(path, TextSettings(",")).batches(batch_rows=sizes[0])
     if bad:
         with pytest.raises(InputError, match=rf"line {bad[0][0]} \(row \d+\): "):
             list(table)
@@ -125,25 +126,15 @@ def test_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, records, end, m
     assert all(n == 3 for n in whole[:-1])
 
 
+BROKEN = [
+    "1,2,3", "4,5,6", "7,,€", '"x', 'y"z",1', 'a,"b', "", '"', ',,"', '"a\nb",c,d', "\0", "1,2",
+    "a\rb,1,2",
+]  # fmt: skip
+
+
 @given(
     lines=st.lists(
-        st.sampled_from(
-            [
-                "1,2,3",
-                "4,5,6",
-                "7,,€",
-                '"x',
-                'y"z",1',
-                'a,"b',
-                "",
-                '"',
-                ',,"',
-                '"a\nb",c,d',
-                "\0",
-                "1,2",
-                "a\rb,1,2",
-            ]
-        ),
+        st.sampled_from(BROKEN),
         max_size=15,
     ),
     ends=st.booleans(),
@@ -155,7 +146,7 @@ def test_broken_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, lines, e
     sizes, stops, block = how
 
     def reopen(at):
-        return open_file(path, "t.csv", at, Reading(separator=","))
+        return open_file(path, "t.csv", at, Reading(text=TextSettings(",")))
 
     text_reader.BLOCK_BYTES = 1 << 20
     at_once = records_of(read_all(reopen(None)))
@@ -258,14 +249,14 @@ def test_standard_input_is_sent_again_from_its_beginning(records, how, pack):
 
     def reopen(at):
         pipe = PipeBytes(io.BytesIO(pack(content)), growing=False)
-        return CsvReader(pipe, "t.csv", at, separator=",")
+        return CsvReader(pipe, "t.csv", at, Reading(text=TextSettings(",")))
 
     found, rejected = records_of(read_interrupted(reopen, sizes, stops))
     assert found == good
     assert [row[1] for row in rejected] == [line for line, _ in bad]
 
 
-def test_headers_that_differ_within_a_folder(tmp_path):
+def test_columns_that_differ_within_a_folder(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,2\n")
     (tmp_path / "2.csv").write_text("b;a\n4;3\n")
     (tmp_path / "3.csv").write_text("a,c\n5,6\n")
@@ -274,15 +265,12 @@ def test_headers_that_differ_within_a_folder(tmp_path):
     good, bad = records_of(read_all(open_source(str(tmp_path))))
     assert good == [("1.csv", 2, ("1", "2")), ("2.csv", 2, ("3", "4"))]
     assert bad == [("3.csv", 2, "unknown column 'c'", "5,6"), ("4.csv", 2, "no column 'b'", "5")]
-
-
-def test_columns_of_parquet_that_differ_within_a_folder(tmp_path):
-    pq.write_table(pa.table({"a": [7], "b": ["x"]}), tmp_path / "5.parquet")
-    pq.write_table(pa.table({"a": [7], "b": ["x"], "z": [None]}), tmp_path / "6.parquet")
-    good, bad = records_of(read_all(open_source(str(tmp_path))))
+    (tmp_path / "p").mkdir()
+    pq.write_table(pa.table({"a": [7], "b": ["x"]}), tmp_path / "p" / "5.parquet")
+    pq.write_table(pa.table({"a": [7], "b": ["x"], "z": [None]}), tmp_path / "p" / "6.parquet")
+    good, bad = records_of(read_all(open_source(tmp_path / "p")))
     assert good == [("5.parquet", 1, (7.0, "x"))]
-    text = '{"a": 7, "b": "x", "z": null}'
-    assert bad == [("6.parquet", 1, "unknown column 'z'", text)]
+    assert bad == [("6.parquet", 1, "unknown column 'z'", '{"a": 7, "b": "x", "z": null}')]
 
 
 def test_a_folder_is_of_one_format(tmp_path):
@@ -362,7 +350,7 @@ def test_cells_of_csv_stay_text_but_for_decimal_commas(tmp_path):
     (batch,) = read_all(open_source(str(path)))
     assert batch.frame["a"].to_list() == ["1.5", "2.25"]
     assert batch.frame["b"].to_list() == [" x", "007"]
-    (as_given,) = read_all(open_source(str(path), separator=","))
+    (as_given,) = read_all(open_source(str(path), text=TextSettings(",")))
     assert as_given.n_rows == 0
     tabs = tmp_path / "t.txt"
     tabs.write_text("a b\tc\n1\t\n")

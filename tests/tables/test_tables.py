@@ -148,34 +148,6 @@ def test_reading_a_large_file_takes_little_memory(tmp_path):
     assert grown < 120 << 10  # in KiB
 
 
-def test_damage_is_named_by_row_group(tmp_path):
-    path = tmp_path / "t.parquet"
-    x = np.random.default_rng(0).normal(size=(5000, 3))
-    table = pa.table({name: x[:, k] for k, name in enumerate("abc")})
-    pq.write_table(table, path, row_group_size=1000, write_page_checksum=True)
-    file = open_table(path)
-    place = pq.ParquetFile(path).metadata.row_group(3).column(1).data_page_offset
-    content = bytearray(path.read_bytes())
-    for k in range(place + 200, place + 260):
-        content[k] ^= 0xFF
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=r"t\.parquet: row group 4 of 5 cannot be read: \w"):
-        list(file.batches(batch_rows=700))
-    assert len(list(file.batches(["a"], batch_rows=1000))) == 5
-    path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match="cut short or damaged"):
-        list(file.batches())
-    path.unlink()
-    folder = tmp_path / "parts"
-    folder.mkdir()
-    for name in ("a.parquet", "b.parquet"):
-        pq.write_table(table, folder / name)
-    file = open_table(folder)
-    (folder / "b.parquet").unlink()
-    with pytest.raises(InputError, match=r"b\.parquet is gone"):
-        list(file.batches())
-
-
 def test_a_disk_far_too_small_is_noticed_at_the_first_batch(tmp_path, monkeypatch):
     frame = pl.DataFrame({"x": np.arange(1000.0)})
 

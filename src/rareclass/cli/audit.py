@@ -68,7 +68,7 @@ def audit(options: AuditOptions) -> None:
     cli.check_output(out, "--out", written.overwrite, {"the file to be read": place})
     written.check({"the file to be read": place, "--out": out})
     named = check_members(tuple(each.strip() for each in (options.members or "auto").split(",")))
-    file = named_columns(open_table(place, options.table.separator))
+    file = named_columns(open_table(place, options.table.text))
     settings = FitSettings(
         target=options.target,
         positive=options.positive,

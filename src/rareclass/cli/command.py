@@ -20,6 +20,7 @@ from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
     from rareclass.model.model import Model
+    from rareclass.tables.dialect import TextSettings
     from rareclass.tables.table_file import TablePlace
 
 BAD_INPUT = 2
@@ -155,17 +156,28 @@ def read_bytes(name: str, text: str) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeparatorOption:
-    """The option ``--separator``."""
+class TextOptions:
+    """Options on how text tables are written."""
 
     separator: str | None = option(
         "Separator of a CSV file: one character, or tab. By default it is detected.",
         reads=read_separator,
     )
+    encoding: str | None = option(
+        "Encoding of text tables, such as cp1251 or gb18030. By default UTF-8, UTF-16 where the "
+        "file begins so, or cp1252, with a note, where it is not UTF-8."
+    )
+
+    @property
+    def text(self) -> "TextSettings":
+        """How texts are written."""
+        from rareclass.tables.dialect import TextSettings
+
+        return TextSettings(self.separator, self.encoding)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions(SeparatorOption):
+class TableOptions(TextOptions):
     """Options on how a table is read."""
 
     query: str | None = option(
@@ -205,6 +217,8 @@ class TableOptions(SeparatorOption):
             words = [place.address, "--query", place.sql]
         if self.separator is not None:
             words += ["--separator", "tab" if self.separator == "\t" else self.separator]
+        if self.encoding is not None:
+            words += ["--encoding", self.encoding]
         return words
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rareclass.compare.leaderboard import CompareSettings, Leaderboard
     from rareclass.compare.out_of_fold import MethodRun
     from rareclass.compare.score_files import ComparedFiles, ScoreFiles
+    from rareclass.tables.dialect import TextSettings
     from rareclass.tables.table_file import TablePlace
 
 
@@ -112,7 +113,7 @@ class CompareOptions:
 
         return ScoreFiles(
             tuple(data), self.target or "", self.truth, self.score, self.id_column, self.groups,
-            self.positive, tuple(map(float, self.k)), self.table.separator, self.weight, self.by,
+            self.positive, tuple(map(float, self.k)), self.table.text, self.weight, self.by,
         )  # fmt: skip
 
     def settings(self) -> "CompareSettings":
@@ -147,7 +148,7 @@ def compare(options: CompareOptions) -> None:
         return
     if out is not None:
         cli.check_output(out, "--out", written.overwrite, inputs, may_be_inside=True)
-    board = _compare_methods(data[0], options.table.separator, options.settings())
+    board = _compare_methods(data[0], options.table.text, options.settings())
     if out is not None:
         if out.suffix == ".csv":
             write_table(out, DataFrame(board.rows(), infer_schema_length=None))
@@ -158,14 +159,14 @@ def compare(options: CompareOptions) -> None:
 
 
 def _compare_methods(
-    path: "TablePlace", separator: str | None, settings: "CompareSettings"
+    path: "TablePlace", text: "TextSettings", settings: "CompareSettings"
 ) -> "Leaderboard":
     from rareclass.compare.leaderboard import compare_on, read_compared
     from rareclass.machine import track
     from rareclass.tables.table_file import open_table
 
     console = screen.output()
-    file = open_table(path, separator)
+    file = open_table(path, text)
     with track(f"Reading {path.name}"):
         data = read_compared(file, settings)
     console.print(

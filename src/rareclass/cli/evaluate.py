@@ -70,7 +70,7 @@ def evaluate(options: EvaluateOptions) -> None:
         _evaluate_checked(console, content, data, options)
         return
     found = evaluate_file(
-        content, data, options.table.separator, options.strict, options.time, options.missed_cases
+        content, data, options.table.text, options.strict, options.time, options.missed_cases
     )
     console.print(f"{data.name}: {found.estimate.rows_text()}", style="bold")
     screen.print_estimate(console, found.estimate)
@@ -113,7 +113,7 @@ def _evaluate_checked(
         raise cli.combination_error(
             "--journal takes none of --time, --strict and --missed-cases.", "Leave them out."
         )
-    table = read_checked(model, data, options.journal, options.table.separator)
+    table = read_checked(model, data, options.journal, options.table.text)
     found = checked_measures(table.scores, table.sample, model.threshold)
     rows = f"{found.n_rows:,} rows, {found.n_checked:,} with a known class, {found.n_found:,} rare"
     console.print(f"{data.name}: {rows}", style="bold")
@@ -230,7 +230,7 @@ def monitor(options: MonitorOptions) -> None:
     data, written = options.table.place(options.given, "NEW"), options.written
     written.check({"the file to be read": data, "the model": options.model})
     content, console = cli.opened(options.model), screen.output()
-    found = monitor_file(content, data, options.table.separator)
+    found = monitor_file(content, data, options.table.text)
     drift, trained = found.drift, found.n_trained
     against = "" if trained is None else f", against {trained:,} of the training table"
     name = data.name if isinstance(data, Path) else str(data)

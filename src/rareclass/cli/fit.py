@@ -113,7 +113,7 @@ def fit(options: FitOptions) -> None:
     report, scratch = options.report, options.scratch
     if report is not None:
         cli.check_output(report, "--report", written.overwrite, read)
-    file = open_table(train, options.table.separator, scratch=scratch)
+    file = open_table(train, options.table.text, scratch=scratch)
     memory = available_memory() if options.memory is None else options.memory
     plan = plan_memory(file, memory, VIEW_COPIES if learner.reads_types else ENCODED_COPIES)
     settings = FitSettings(

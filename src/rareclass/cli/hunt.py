@@ -160,7 +160,7 @@ def hunt(options: HuntOptions) -> None:
                 said.key,
                 **vars(options.columns),
                 ignored=options.ignore,
-                separator=options.table.separator,
+                text=options.table.text,
                 memory=available_memory(),
                 has_labels=journal is None,
                 is_named_first=journal is not None and not journal.exists(),

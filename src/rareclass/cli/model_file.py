@@ -86,13 +86,13 @@ def threshold(options: ThresholdOptions) -> None:
     if wanted is None:
         changed = content.set_prevalence(asked.prevalence)
     else:
-        known, separator = None, options.table.separator
+        known, text = None, options.table.text
         if journal is not None:
             from rareclass.review.estimates import read_checked
 
-            known = read_checked(content, data, journal, separator).rows()
+            known = read_checked(content, data, journal, text).rows()
         changed, chosen = with_threshold(
-            content, wanted, data, options.time, separator, asked.prevalence, rare_class, known
+            content, wanted, data, options.time, text, asked.prevalence, rare_class, known
         )
         screen.print_threshold(console, chosen, changed.facts.class_thresholds, rare_class)
         told = chosen.to_dict()

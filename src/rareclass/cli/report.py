@@ -73,7 +73,7 @@ def report(asked: PageOptions) -> None:
 
     costs = None if asked.cost is None else costs_of(asked.cost)
     options = ReportOptions(
-        asked.target, asked.time, asked.groups, costs, asked.rows, asked.table.separator,
+        asked.target, asked.time, asked.groups, costs, asked.rows, asked.table.text,
         asked.id_column, journal,
     )  # fmt: skip
     inputs = {"the model": model} | ({"DATA": data} if data else {})
@@ -121,9 +121,7 @@ def _of_scores(
             f"{paths[0]} is a file of scores: which column has the classes?", "Name it by --target."
         )
     _refuse(options, "A report of files of scores", ("--time", "--cost", "--rows", "--id"))
-    files = ScoreFiles(
-        paths, options.target, truth, groups=options.groups, separator=options.separator
-    )
+    files = ScoreFiles(paths, options.target, truth, groups=options.groups, text=options.text)
     return report_on_scores(files)
 
 

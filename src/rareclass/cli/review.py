@@ -132,7 +132,7 @@ def review(options: ReviewOptions) -> None:
         said.key,
         **vars(options.columns),
         ignored=options.ignore,
-        separator=options.table.separator,
+        text=options.table.text,
         memory=available_memory(),
         has_labels=model is None and not options.positive and not journal.exists(),
         is_named_first=target != of_model and not journal.exists(),

@@ -60,7 +60,7 @@ def score(options: ScoreOptions) -> None:
     data, written, out = options.table.place(options.given, "DATA"), options.written, options.out
     settings = ScoreSettings(
         tuple(dict.fromkeys(options.id_columns)),
-        options.table.separator,
+        options.table.text,
         options.top,
         options.threshold,
         options.explain,

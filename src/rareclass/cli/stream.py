@@ -121,7 +121,7 @@ class StreamCommandOptions:
         default="auto",
     )
     written: cli.JsonOption
-    separator: cli.SeparatorOption
+    texts: cli.TextOptions
 
 
 @cli.command
@@ -153,7 +153,7 @@ def stream(options: StreamCommandOptions) -> None:
         parameters=parse_parameters(chosen, options.param),
         **vars(plain),
         **vars(options.columns),
-        **vars(options.separator),
+        **vars(options.texts),
         tails=options.tails or usual_tails(chosen),
         alert_file=None if alerts is None else str(alerts),
         alerts=check_alert_options(source, alerts, options.alerts, plain.time_column),

@@ -27,6 +27,7 @@ from rareclass.errors import (
 from rareclass.labels.spelling import label_value
 from rareclass.model.targets import rare_target
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
+from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.table_file import TablePlace, named_columns, open_table
 
 # Usual names of a column of scores; the first that exists is taken.
@@ -45,7 +46,7 @@ class ScoreFiles:
     groups: str | None = None
     positive: Positive = None  # label of the rare class, or several; by default the rarer of two
     ks: tuple[float, ...] = ()  # for precision at k, in addition to the number of rare rows
-    separator: str | None = None
+    text: TextSettings = DETECTED
     weight: str | None = None  # column with the copies that each row stands for
     by: str | None = None  # column for whose values rows are also compared separately
 
@@ -196,7 +197,7 @@ def _first(is_bad: pl.Series) -> int | None:
 
 
 def _read(path: TablePlace, files: ScoreFiles) -> ScoreTable:
-    file = named_columns(open_table(path, files.separator))
+    file = named_columns(open_table(path, files.text))
     frames = list(file.batches())
     if not frames or not sum(frame.height for frame in frames):
         raise no_rows(path)

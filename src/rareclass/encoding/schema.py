@@ -67,8 +67,6 @@ class Schema:
     `positive` the rare label is 1, true or yes (and 0, -1, false or no are the rest). `notes` tell
     how the columns were taken.
 
-    Examples
-    --------
     >>> cells = pl.DataFrame({"amount": ["3", "abc"], "y": ["0", "1"]})
     >>> batch = Batch(cells, np.array([2, 3]), "a.csv", [], 2, {})
     >>> schema = Schema("y", {"amount": "number"})
@@ -203,8 +201,6 @@ def find_schema(
     rows, a named column is not there, nothing is left to learn from, or `positive` is needed to
     tell the labels apart.
 
-    Examples
-    --------
     >>> cells = pl.DataFrame({"amount": ["3", ""], "y": ["0", "1"]})
     >>> find_schema(Batch(cells, np.array([2, 3]), "a.csv", [], 2, {}), "y").features
     {'amount': 'number'}
@@ -251,8 +247,6 @@ def find_schema(
 def rejected_row(batch: Batch, row: int, reason: str) -> Rejected:
     """Return the record of a row that is turned away; its cells stand in `text` as JSON.
 
-    Examples
-    --------
     >>> rows = Batch(pl.DataFrame({"a": [1.0, None]}), np.array([2, 3]), "a.csv", [], 2, {})
     >>> rejected_row(rows, 1, "a is empty")
     Rejected(file='a.csv', line=3, reason='a is empty', text='{"a": null}')

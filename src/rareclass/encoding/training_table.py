@@ -119,12 +119,7 @@ class ReadingPlan:
 
 
 def read_training_table(
-    file: TableFile,
-    target: str,
-    drop: Sequence[str] = (),
-    categories: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    beside: Mapping[str, str | None] = MappingProxyType({}),
+    plan: ReadingPlan, beside: Mapping[str, str | None] = MappingProxyType({})
 ) -> TrainingTable:
     """Read a file for training.
 
@@ -135,7 +130,6 @@ def read_training_table(
     Raises `InputError` for unknown column names, cells that cannot be used, no rows or no usable
     column.
     """
-    plan = plan_reading(file, target, drop, categories, keep)
     batches = list(plan.typed_batches())
     frame = pl.concat([typed for typed, _ in batches], rechunk=True)
     labels = pl.concat([named for _, named in batches], rechunk=True)
@@ -350,19 +344,11 @@ class StreamedTable:
         return dict(Counter(dict(zip(self.labels, counted.tolist(), strict=True))).most_common())
 
 
-def stream_training_table(
-    file: TableFile,
-    target: str,
-    drop: Sequence[str] = (),
-    categories: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    scratch: str | Path | None = None,
-) -> StreamedTable:
+def stream_training_table(plan: ReadingPlan, scratch: str | Path | None = None) -> StreamedTable:
     """Read a file for training as `read_training_table` does, holding one batch of it.
 
     Raises `InputError` as that does; for a target with more than 10,000 labels; for a full disk.
     """
-    plan = plan_reading(file, target, drop, categories, keep)
     gatherers: list[FactsGatherer] = []
     cells: TypedScratch | None = None
     codes: list[NDArray[np.int16]] = []
@@ -371,13 +357,13 @@ def stream_training_table(
     for typed, labels in plan.typed_batches(batch_rows_for(len(plan.names))):
         if cells is None:
             narrow = _narrow_columns(plan, typed)
-            cells = TypedScratch(scratch, narrow, file.estimate_rows())
+            cells = TypedScratch(scratch, narrow, plan.file.estimate_rows())
             gatherers = [FactsGatherer(column.name, column.dtype) for column in typed]
         for gatherer, column in zip(gatherers, typed, strict=True):
             gatherer.add(column)
         labelled = labels.is_not_null()
         n_missing += [column.filter(labelled).null_count() for column in typed]
-        codes.append(_coded(labels, code_of, target))
+        codes.append(_coded(labels, code_of, plan.target))
         cells.append(typed)
     assert cells is not None  # plan_reading refuses a file without rows
     columns = plan.describe((each.facts() for each in gatherers), n_missing.tolist())

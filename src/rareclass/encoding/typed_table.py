@@ -359,7 +359,8 @@ def _check_not_empty(columns: list[TypedColumn], remembered: list[Column], n_row
 
 
 def _check_all_there(used: dict[str, Column], names: list[str]) -> None:
-    absent = [name for name in used if name not in set(names)]
+    there = set(names)
+    absent = [name for name in used if name not in there]
     if not absent:
         return
     others = [name for name in names if name not in used]

@@ -16,7 +16,12 @@ from scipy import sparse
 
 from rareclass.encoding.encoders import SparseEncoder, TableEncoder, TypedColumns, encoded_width
 from rareclass.encoding.target import Positive, label_counts, labels_as_text
-from rareclass.encoding.training_table import read_training_table, stream_training_table
+from rareclass.encoding.training_table import (
+    ReadingPlan,
+    plan_reading,
+    read_training_table,
+    stream_training_table,
+)
 from rareclass.encoding.typed_table import distinct_rows, groups_of_equal
 from rareclass.errors import (
     ErrorKind,
@@ -212,11 +217,10 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
             "--target is missing: which column holds the classes?", name_hint("", file.columns)
         )
     check_beside(file, settings)
+    plan = plan_reading(file, settings.target, settings.drop, settings.categories, settings.keep)
     if settings.on_disk:
-        return _read_on_disk(file, settings.target, settings)
-    table = read_training_table(
-        file, settings.target, settings.drop, settings.categories, settings.keep, settings.beside
-    )
+        return _read_on_disk(plan, settings)
+    table = read_training_table(plan, settings.beside)
     target = _target(file, settings.target, label_counts(table.labels), settings)
     data = TrainingSet(
         table.frame,
@@ -288,12 +292,10 @@ def _which(labels: pl.Series, target: Target) -> NDArray[np.int16] | None:
     return coded(labels, target.class_of) if target.class_of else None
 
 
-def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> TrainingSet:
+def _read_on_disk(plan: ReadingPlan, settings: FitSettings) -> TrainingSet:
     """Read a table of which one batch at a time is in memory."""
-    table = stream_training_table(
-        file, target, settings.drop, settings.categories, settings.keep, settings.scratch
-    )
-    meaning = _target(file, target, table.counts, settings)
+    table = stream_training_table(plan, settings.scratch)
+    meaning = _target(plan.file, plan.target, table.counts, settings)
     labelled = np.flatnonzero(table.codes >= 0)
     different, of_row = pl.Series(table.labels), table.codes[labelled]
     which = _which(different, meaning)

@@ -25,6 +25,7 @@ from rareclass.model.threshold import budget_of, budget_time, columns_beside, la
 from rareclass.model.times import alert_times
 from rareclass.stored import plain_data
 from rareclass.tables.columns import Column
+from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, open_table
 
@@ -183,7 +184,7 @@ class EvaluatedFile:
 def evaluate_file(
     content: Model,
     data: TablePlace,
-    separator: str | None = None,
+    text: TextSettings = DETECTED,
     strict: bool = False,
     time: str | None = None,
     missed_cases: float | None = None,
@@ -203,7 +204,7 @@ def evaluate_file(
         _ = content.rare_class  # refuses a model of levels
     seen, training = InputSummary(), content.facts.training
     of_model = budget_time(content) or (None if training is None else training.time)
-    file = open_table(data, separator, one_pass=(time or of_model) is None)
+    file = open_table(data, text, one_pass=(time or of_model) is None)
     if time is None and isinstance(file, TableFile) and of_model in file.columns:
         time = of_model
     moments = None
@@ -269,13 +270,13 @@ class MonitoredFile:
         }
 
 
-def monitor_file(content: Model, data: TablePlace, separator: str | None = None) -> MonitoredFile:
+def monitor_file(content: Model, data: TablePlace, text: TextSettings = DETECTED) -> MonitoredFile:
     """Compare the rows of a file of any size with those of training, a batch at a time.
 
     A column of the model that the file lacks is told as absent; there are no scores then. Raises
     `InputError` for cells that cannot be read, and a file with no rows or no column of the model.
     """
-    file, seen = open_table(data, separator, one_pass=True), InputSummary()
+    file, seen = open_table(data, text, one_pass=True), InputSummary()
     there: list[Column] = []
     if not isinstance(file, SvmlightFile):
         there = [each for each in content.encoder.columns if each.name in file.columns]

@@ -20,6 +20,7 @@ from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts
 from rareclass.model.table_scorer import Scores, TableScorer
+from rareclass.tables.dialect import TextSettings
 from rareclass.tables.table_file import open_rows
 
 
@@ -139,7 +140,9 @@ class Model(TableScorer):
         object.__setattr__(self, "calibration", stated)  # the only thing of a model that changes
         return self
 
-    def score_samples(self, table: Any, separator: str | None = None) -> Scores:
+    def score_samples(
+        self, table: Any, separator: str | None = None, encoding: str | None = None
+    ) -> Scores:
         """Return a score for each row: the higher, the more like the rare class.
 
         For levels: the higher, the higher the level. Only the order of scores was learned;
@@ -152,6 +155,9 @@ class Model(TableScorer):
             lines or svmlight file of any size, read a batch at a time.
         separator : str, optional
             Separator of the cells of a CSV file; detected by default.
+        encoding : str, optional
+            Encoding of a CSV or JSON lines file, such as "cp1251"; by default UTF-8, or cp1252,
+            with a warning, where it is not UTF-8.
 
         Returns
         -------
@@ -164,9 +170,11 @@ class Model(TableScorer):
         InputError
             When a column is missing, or a cell cannot be read: it names column, row and value.
         """
-        return self._scores_and_classes(table, separator)[0]
+        return self._scores_and_classes(table, separator, encoding)[0]
 
-    def predict(self, table: Any, separator: str | None = None) -> NDArray[Any]:
+    def predict(
+        self, table: Any, separator: str | None = None, encoding: str | None = None
+    ) -> NDArray[Any]:
         """Return the class of each row by `thresholds`, as one of `classes`.
 
         Of several rare classes: one of `rare_classes` by the thresholds of the classes, as
@@ -174,7 +182,7 @@ class Model(TableScorer):
 
         Parameters
         ----------
-        table, separator
+        table, separator, encoding
             As for `score_samples`.
 
         Returns
@@ -182,9 +190,9 @@ class Model(TableScorer):
         ndarray of str of shape (n_rows,)
         """
         if self.rare_classes:
-            _, classes = self._scores_and_classes(table, separator)
+            _, classes = self._scores_and_classes(table, separator, encoding)
             return self.class_names(classes)
-        called = self.decision.decide(self.score_samples(table, separator))
+        called = self.decision.decide(self.score_samples(table, separator, encoding))
         return np.array(self.classes)[called]
 
     def called_class(self, classes: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -201,10 +209,10 @@ class Model(TableScorer):
         return names[self.called_class(classes)]  # -1 is the last, the rest
 
     def _scores_and_classes(
-        self, table: Any, separator: str | None
+        self, table: Any, separator: str | None, encoding: str | None
     ) -> tuple[Scores, NDArray[np.float64]]:
         """Return `score_and_classes` of a table or file; no columns where one class is rare."""
-        rows = open_rows(table, separator)
+        rows = open_rows(table, TextSettings(separator, encoding))
         scores, classes = [np.empty(0)], [np.empty((0, len(self.rare_classes)))]
         for batch in self.score_batches(rows, (), InputSummary(counts_cells=False)):
             scores.append(batch.scores)
@@ -212,7 +220,9 @@ class Model(TableScorer):
                 classes.append(batch.classes)
         return np.concatenate(scores), np.concatenate(classes)
 
-    def predict_proba(self, table: Any, separator: str | None = None) -> Scores:
+    def predict_proba(
+        self, table: Any, separator: str | None = None, encoding: str | None = None
+    ) -> Scores:
         """Return the probability of each of `classes`, at the stated share of rare rows.
 
         Of several rare classes: of all other rows, and of each of `rare_classes`.
@@ -221,7 +231,7 @@ class Model(TableScorer):
 
         Parameters
         ----------
-        table, separator
+        table, separator, encoding
             As for `score_samples`.
 
         Returns
@@ -237,9 +247,9 @@ class Model(TableScorer):
             is of a stream.
         """
         if self.rare_classes:
-            classes = self.stated_classes(*self._scores_and_classes(table, separator))
+            classes = self.stated_classes(*self._scores_and_classes(table, separator, encoding))
             return np.column_stack([1.0 - classes.sum(axis=1), classes])
-        scores = self.score_samples(table, separator)
+        scores = self.score_samples(table, separator, encoding)
         if self.level_calibration is not None:
             return self.level_calibration(scores)
         rare = self._known_calibration()(scores)

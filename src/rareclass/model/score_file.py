@@ -33,6 +33,7 @@ from rareclass.model.model import Model
 from rareclass.model.table_scorer import ScoredBatch
 from rareclass.model.threshold import in_step
 from rareclass.tables.cells import type_name
+from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
@@ -77,7 +78,7 @@ class ScoreSettings:
     """Settings of scoring a file."""
 
     id_columns: tuple[str, ...] = ()  # carried over to the scores
-    separator: str | None = None  # of a CSV file; None finds out
+    text: TextSettings = DETECTED
     top: int | None = None  # this and the next: see `ScoreWriter`
     threshold: float | None = None
     explain: int | None = None  # so many reasons and cases beside rows called rare
@@ -285,7 +286,7 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     is not touched.
     """
     check_score_path(out, data)
-    file, seen = open_table(data, settings.separator, one_pass=True), InputSummary()
+    file, seen = open_table(data, settings.text, one_pass=True), InputSummary()
     if settings.threshold is not None:
         words = f"score > {settings.threshold:g}"
         content = in_step(content.with_thresholds(settings.threshold), words)

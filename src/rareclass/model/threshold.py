@@ -39,6 +39,7 @@ from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
 from rareclass.model.times import alert_times, costs_of
+from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
@@ -195,7 +196,7 @@ def with_threshold(
     wanted: DecisionRule | float,
     data: TablePlace | None = None,
     time: str | None = None,
-    separator: str | None = None,
+    text: TextSettings = DETECTED,
     prevalence: float | None = None,
     rare_class: str | None = None,
     checked: CheckedRows | None = None,
@@ -227,7 +228,7 @@ def with_threshold(
             wanted = DecisionRule(at_stated)
         prevalence = prevalence or (model.stated_prevalence if is_any else None)
     else:
-        file = open_table(data, separator)
+        file = open_table(data, text)
         columns = None if rule is None else rule.columns_of(file, time)
         own = (
             labelled_scores(model, file, str(data), InputSummary()).labelled()

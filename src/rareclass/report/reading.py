@@ -19,6 +19,7 @@ from rareclass.model.model import Model
 from rareclass.model.threshold import budget_time, columns_beside, labelled_scores
 from rareclass.model.times import alert_times, costs_of
 from rareclass.report.columns_section import CopyCounter
+from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
@@ -38,7 +39,7 @@ class ReportOptions:
     groups: str | None = None
     costs: Mapping[str, float | str] | None = None
     n_shown: int = 0  # rows whose cells may be shown
-    separator: str | None = None
+    text: TextSettings = DETECTED
     id_column: str | None = None  # by which single rows are named
     journal: Path | None = None  # of the rows that were checked
 
@@ -79,7 +80,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     class, or a cell is no cost or no time.
     """
     check_rare_class(content)
-    file, seen = open_table(data, options.separator), InputSummary()
+    file, seen = open_table(data, options.text), InputSummary()
     of_budget = budget_time(content)  # an alert budget is looked at without being asked for
     may_look = options.time is None and options.journal is None
     if may_look and not isinstance(file, SvmlightFile) and of_budget in file.columns:
@@ -138,7 +139,7 @@ def _known_labels(content: Model, data: TablePlace, options: ReportOptions) -> _
         return None
     from rareclass.review.estimates import read_checked
 
-    checked = read_checked(content, data, options.journal, options.separator)
+    checked = read_checked(content, data, options.journal, options.text)
     target = content.rare_class
     names = pl.Series([None, target.rest_label, target.labels[0]], dtype=pl.String)
     code = np.where(checked.rows_that_count(), checked.sample.y, -1)

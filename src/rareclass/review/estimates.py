@@ -19,6 +19,7 @@ from rareclass.model.model import Model
 from rareclass.model.threshold import CheckedRows
 from rareclass.review.journal import Header, Listed, ReviewJournal, Round, Verdict
 from rareclass.review.table import read_review_table
+from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.table_file import named_columns, open_rows
 
 KEY, LABEL, REASON, CHANCE = "row", "label", "reason", "chance"
@@ -63,6 +64,7 @@ def evaluate_checked(
     *,
     method: str = CheckMethod.STRATIFIED,
     separator: str | None = None,
+    encoding: str | None = None,
 ) -> CheckedMeasures:
     """Estimate how good a model is on a table of which only some rows were checked.
 
@@ -76,8 +78,8 @@ def evaluate_checked(
         Journal of ``rareclass review``, or a CSV file of checked rows as for `import_checks`.
     method : {"stratified", "weights", "model-assisted"}
         As for `rareclass.metrics.checked_measures`.
-    separator : str, optional
-        Between the cells of a CSV file.
+    separator, encoding : str, optional
+        Of texts, as for `rareclass.rows.from_table`.
 
     Raises
     ------
@@ -85,8 +87,8 @@ def evaluate_checked(
         Where the journal is about another table or other labels (``ErrorKind.ROWS``,
         ``ErrorKind.LABELS``), no checked row is rare, or random rows lack verdicts.
     """
-    table, calibration = read_checked(model, data, journal, separator), model.rare_calibration
-    probability = None
+    table = read_checked(model, data, journal, TextSettings(separator, encoding))
+    calibration, probability = model.rare_calibration, None
     if method == CheckMethod.ASSISTED and calibration is not None:
         probability = calibration(table.scores)
     return checked_measures(
@@ -95,17 +97,17 @@ def evaluate_checked(
 
 
 def read_checked(
-    model: Model, data: Any, journal: str | Path, separator: str | None = None
+    model: Model, data: Any, journal: str | Path, text: TextSettings = DETECTED
 ) -> CheckedTable:
     """Score a table and read its journal, or its CSV file of checked rows."""
     facts = model.rare_class  # refuses a model of levels
     if str(journal).lower().endswith((".csv", ".tsv")):
         with tempfile.TemporaryDirectory() as folder:
-            kept = import_checks(model, data, journal, Path(folder, "checked.jsonl"), separator)
+            kept = import_checks(model, data, journal, Path(folder, "checked.jsonl"), text)
         kept.path = Path(journal)  # for messages
     else:
         kept = ReviewJournal(journal)
-    states = _states(data, kept, separator)
+    states = _states(data, kept, text)
     _check_labels(kept, facts)
     _check_rounds(kept)
     is_rare = [label in facts.labels for label in kept.header.rare]
@@ -113,7 +115,7 @@ def read_checked(
     sample = CheckedSample(code.astype(np.int8), states.weight, states.spread)
     seen = InputSummary()
     scores = np.concatenate(
-        [b.scores for b in model.score_batches(open_rows(data, separator), [], seen)]
+        [b.scores for b in model.score_batches(open_rows(data, text), [], seen)]
     )
     incomplete = tuple(kept.missing())
     name = Path(data).name if isinstance(data, str | Path) else "the table"
@@ -125,7 +127,7 @@ def import_checks(
     data: Any,
     checks: Any,
     path: str | Path,
-    separator: str | None = None,
+    text: TextSettings = DETECTED,
 ) -> ReviewJournal:
     """Write a journal of rows that were checked outside of a review, such as alerts.
 
@@ -137,9 +139,9 @@ def import_checks(
     Raises `InputError` for columns, labels, reasons, chances and rows that cannot be.
     """
     facts = model.rare_class
-    rows = _read_checks(checks, facts, separator)
+    rows = _read_checks(checks, facts, text)
     key = None if rows.columns[0] == KEY else rows.columns[0]
-    table = read_review_table(data, facts.target, key, separator=separator)
+    table = read_review_table(data, facts.target, key, text=text)
     is_random = (rows[REASON] == CheckReason.RANDOM).to_numpy()
     n_others = table.labels.null_count() - int((~is_random).sum())
     usual = np.where(is_random, is_random.sum() / max(n_others, 1), 1.0)
@@ -157,9 +159,9 @@ def import_checks(
     return journal
 
 
-def _read_checks(checks: Any, facts: RareClassFacts, separator: str | None) -> pl.DataFrame:
+def _read_checks(checks: Any, facts: RareClassFacts, text: TextSettings) -> pl.DataFrame:
     """Read key, label, reason and chance of checked rows; refuse cells that cannot be."""
-    file = named_columns(open_rows(checks, separator))
+    file = named_columns(open_rows(checks, text))
     cells = pl.concat(list(file.batches()), how="vertical_relaxed")
     names = [name for name in cells.columns if name not in (LABEL, REASON, CHANCE)]
     if len(names) != 1 or not {LABEL, REASON} <= {*cells.columns}:
@@ -191,10 +193,10 @@ def _read_checks(checks: Any, facts: RareClassFacts, separator: str | None) -> p
     return texts.with_columns(chance, texts[REASON].replace(_REASONS))
 
 
-def _states(data: Any, journal: ReviewJournal, separator: str | None) -> LabelStates:
+def _states(data: Any, journal: ReviewJournal, text: TextSettings) -> LabelStates:
     """Return the states of the table's labels, checked against the journal."""
     ours = journal.header
-    table = read_review_table(data, ours.target, ours.key, separator=separator)
+    table = read_review_table(data, ours.target, ours.key, text=text)
     journal.check_table(ours.target, ours.key, table.fingerprint)
     return journal.states(table.keys, table.codes(ours))
 

@@ -27,6 +27,7 @@ from rareclass.model.model import Model
 from rareclass.model.targets import rare_target
 from rareclass.review.journal import Header, ReviewJournal, fingerprint_of
 from rareclass.tables.columns import Column, facts_of
+from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.table_file import TableFile, named_columns, open_rows
 
 # A column with more values without a role than this is hardly a label column.
@@ -189,7 +190,7 @@ def read_review_table(
     categories: Sequence[str] = (),
     keep: Sequence[str] = (),
     ignored: Sequence[str] = (),
-    separator: str | None = None,
+    text: TextSettings = DETECTED,
     memory: int | None = None,
     has_labels: bool = False,
     is_named_first: bool = False,
@@ -203,7 +204,7 @@ def read_review_table(
     larger table is refused. Raises `InputError` for whatever is wrong with the file, its columns or
     its keys.
     """
-    file = named_columns(open_rows(table, separator))
+    file = named_columns(open_rows(table, text))
     if has_labels or (is_named_first and nearest_name(target, file.columns)):
         named_columns(file, [target], "--target")
     if target not in file.columns:

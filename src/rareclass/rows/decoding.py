@@ -142,7 +142,15 @@ class BatchDecoder:
         kind = _label_type(parts, chosen.target)
         return cls(chosen, roles.dtype or narrowest, kind)
 
-    def decode(self, batch: pa.RecordBatch, path: Location, first_row: int) -> DecodedBatch:
+    def decode(self, parts: Iterable[tuple[Location, Batches]]) -> Iterator[DecodedBatch]:
+        """Decode the batches of parts in row order; messages count the rows of each part."""
+        for path, batches in parts:
+            first_row = 1
+            for batch in batches:
+                yield self._decoded(batch, path, first_row)
+                first_row += batch.num_rows
+
+    def _decoded(self, batch: pa.RecordBatch, path: Location, first_row: int) -> DecodedBatch:
         """Decode a batch whose first row is the row `first_row` of the file, counted from 1."""
         chosen, codes, weights = self.chosen, None, None
         for name in chosen.all:
@@ -194,14 +202,10 @@ def decode_to_disk(
     codes: list[Any] = []
     weights: list[Any] = []
     try:
-        for part, batches in parts:
-            first_row = 1
-            for batch in batches:
-                decoded = decoder.decode(batch, part, first_row)
-                rows.append(decoded.X)
-                codes.append(decoded.codes)
-                weights.append(decoded.weights)
-                first_row += batch.num_rows
+        for decoded in decoder.decode(parts):
+            rows.append(decoded.X)
+            codes.append(decoded.codes)
+            weights.append(decoded.weights)
         if not rows.n_rows:
             raise no_rows(path)
         return LabelledRows(
@@ -233,8 +237,6 @@ def labels_as_written(texts: list[str]) -> np.ndarray:
     digits that float64 cannot hold exactly. Words of one value stay as they are: who learns from
     them merges them (`labels.spelling`).
 
-    Examples
-    --------
     >>> labels_as_written(["0", "1"]), labels_as_written(["0", "1.0", "1"])
     (array([0, 1]), array([0., 1., 1.]))
     >>> labels_as_written(["01", "1"]).tolist()

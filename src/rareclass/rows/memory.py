@@ -29,8 +29,6 @@ class Workers:
     of the rows takes ten, and a fit makes hundreds. The threads end when nothing holds this any
     more.
 
-    Examples
-    --------
     >>> list(Workers().map(abs, [-1, 2, -3], n_threads=2))
     [1, 2, 3]
     """
@@ -376,8 +374,6 @@ def read_ahead(items: Generator[Piece, None, None]) -> Iterator[Piece]:
     Whatever `items` raises is raised here, after the items before it. At most two items are
     ready, or being made, beside the one in use.
 
-    Examples
-    --------
     >>> list(read_ahead(k * k for k in range(4)))
     [0, 1, 4, 9]
     """

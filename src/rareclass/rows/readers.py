@@ -25,6 +25,7 @@ from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.source import RowSource
 from rareclass.tables.batch import plain_batch, plain_schema
 from rareclass.tables.databases import DatabaseAddress, Query, given_connection
+from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.folders import FolderPart, numbers_of_folders
 from rareclass.tables.frames import frame_of_arrow
 from rareclass.tables.parquet import ParquetFile
@@ -45,6 +46,7 @@ def from_table(
     dtype: Any = None,
     scratch: str | Path | None = None,
     separator: str | None = None,
+    encoding: str | None = None,
 ) -> LabelledRows:
     """Rows of a file, a folder, a database or a lazy frame, for ``fit_rows``: of any number.
 
@@ -83,6 +85,9 @@ def from_table(
     separator : str or None
         Character between cells of CSV; None detects it. Where it is no comma and numbers are
         written with a decimal comma, they are read as such.
+    encoding : str or None
+        Encoding of CSV and JSON lines, such as "cp1251", where no byte order mark says it; None
+        means UTF-8, or cp1252, with a warning, where the first bytes are not UTF-8.
 
     Returns
     -------
@@ -126,7 +131,7 @@ def from_table(
     if query is not None:
         return _from_query(table, query, roles, scratch)
     if isinstance(table, str | Path | RemotePath):
-        parts = _FileParts(path_of(table), roles, separator)
+        parts = _FileParts(path_of(table), roles, TextSettings(separator, encoding))
         return decode_to_disk(parts.path, parts.batches(), parts.decoder, scratch, parts.n_rows)
     return _decoded(*_of_frame(table, roles), roles, scratch)
 
@@ -235,8 +240,8 @@ class _FileParts:
     `n_rows` is None where the files do not say it.
     """
 
-    def __init__(self, path: Path, roles: ColumnRoles, separator: str | None = None) -> None:
-        self.path, self._parts = path, open_parts(path, separator)
+    def __init__(self, path: Path, roles: ColumnRoles, text: TextSettings = DETECTED) -> None:
+        self.path, self._parts = path, open_parts(path, text)
         self.n_rows: int | None = None
         self.is_parquet = all(isinstance(part.file, ParquetFile) for part in self._parts)
         if not self.is_parquet:
@@ -264,13 +269,9 @@ class _FileParts:
     def decoded(self, batch_rows: int | None) -> Generator[LabelledRows, None, None]:
         """Decode the batches one by one, as rows in memory."""
         decoder = self.decoder
-        for path, batches in self.batches(batch_rows):
-            first_row = 1
-            for batch in batches:
-                X, codes, weights = decoder.decode(batch, path, first_row)
-                labels = None if codes is None else decoder.label_values()[codes]
-                yield LabelledRows(RowSource.of_array(X), labels, weights, decoder.features)
-                first_row += batch.num_rows
+        for X, codes, weights in decoder.decode(self.batches(batch_rows)):
+            labels = None if codes is None else decoder.label_values()[codes]
+            yield LabelledRows(RowSource.of_array(X), labels, weights, decoder.features)
 
 
 def _numbers_of_text(part: FolderPart, chosen: ColumnRoles, batch_rows: int) -> Batches:

@@ -402,8 +402,6 @@ def equal_rows(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
     Cost: O(n log n) comparisons of dense rows; a hash of 128 bits for each CSR row.
 
-    Examples
-    --------
     >>> first, group = equal_rows(np.array([[2.0, 0.0], [1.0, 1.0], [2.0, -0.0]]))
     >>> first[group].tolist()
     [0, 1, 0]

@@ -43,6 +43,7 @@ from rareclass.stream.reading import (
 )
 from rareclass.stream.state import StreamState
 from rareclass.tables.batch import Batch, Rejected, columns_fault
+from rareclass.tables.dialect import TextSettings
 from rareclass.tables.jsonl import NAMING_ROWS
 from rareclass.tables.sources import open_source
 
@@ -275,7 +276,7 @@ class StreamLoop:
                 position,
                 options.follow,
                 columns=columns,
-                separator=options.separator,
+                text=TextSettings(options.separator, options.encoding),
             )
         with closing(source):
             bounds = (options.report_every, options.every, segment_size(options.window))

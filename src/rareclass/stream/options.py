@@ -112,7 +112,8 @@ class StreamOptions:
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()  # though they look like clocks or identifiers
     categories: tuple[str, ...] = ()  # though they look like numbers
-    separator: str | None = None  # of a CSV source; found out by default
+    separator: str | None = None  # this and the next: `TextSettings` of the source
+    encoding: str | None = None
     max_categories: int = 32  # this and the next two: of `OnlineEncoder`
     half_life: float = 100_000
     tails: str = "asinh"

@@ -63,18 +63,17 @@ class Batch(NamedTuple):
 def columns_fault(wanted: Sequence[str], found: Collection[str]) -> str | None:
     """Return what is wrong with the columns of a row or file, None where they are as wanted.
 
-    Examples
-    --------
     >>> columns_fault(["a", "b"], ["b", "a"]) is None
     True
     >>> columns_fault(["a", "b"], ["a", "b", "c"]), columns_fault(["a", "b"], ["a"])
     ("unknown column 'c'", "no column 'b'")
     """
-    unknown = [name for name in found if name not in wanted]
-    if unknown:
-        return f"unknown column {unknown[0]!r}"
-    missing = [name for name in wanted if name not in found]
-    return f"no column {missing[0]!r}" if missing else None
+    of_wanted, of_found = set(wanted), set(found)
+    if of_wanted == of_found:
+        return None
+    unknown = [name for name in found if name not in of_wanted]
+    missing = [name for name in wanted if name not in of_found]
+    return f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
 
 
 def unique_names(title: str, names: list[str]) -> list[str]:

@@ -137,8 +137,6 @@ def compression_of(path: Path, magic: bytes) -> Compression:
 def plain_suffix(path: Path) -> str:
     """Return the suffix of what is in the file, in lower case.
 
-    Examples
-    --------
     >>> plain_suffix(Path("a.CSV.gz")), plain_suffix(Path("b.svm.csv")), plain_suffix(Path("c"))
     ('.csv', '.csv', '')
     """
@@ -240,7 +238,10 @@ class FileBytes:
 
     def read(self, size: int) -> bytes | None:
         """Return up to `size` bytes: b"" at the end, None at that of a file that may grow."""
-        data = self._read(size)
+        try:
+            data = self._content.read(size)
+        except DAMAGE as error:
+            raise damaged(self._stored.path, error) from error
         if data or not self._growing:
             return data
         if self._stored.size < self._content.tell():
@@ -264,12 +265,6 @@ class FileBytes:
     def close(self) -> None:
         """End this pass over the file."""
         self._content.close()
-
-    def _read(self, size: int) -> bytes:
-        try:
-            return self._content.read(size)
-        except DAMAGE as error:
-            raise damaged(self._stored.path, error) from error
 
     def _shorter(self) -> InputError:
         return not_appended(self.title, "is shorter than what was read from it before")

@@ -233,8 +233,6 @@ def word_of(cell: Any, marks: bool = True) -> str | None:
 
     Raises ValueError for a list or a dictionary, which is not a single value.
 
-    Examples
-    --------
     >>> word_of(" DE"), word_of("?"), word_of(True), word_of(3.0), word_of("3.00")
     ('DE', None, 'true', '3', '3')
     """
@@ -269,8 +267,6 @@ def words_of_numbers(cells: pl.Series) -> pl.Series:
 def writable(text: str) -> str:
     r"""Return text that UTF-8 can hold: half of a surrogate pair, as JSON may have, is escaped.
 
-    Examples
-    --------
     >>> print(writable("caf\u00e9 \ud800"))
     café \ud800
     """

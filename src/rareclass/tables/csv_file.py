@@ -1,7 +1,8 @@
 """CSV: rows of cells as text, many at a time where they are well made, else one by one."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -11,16 +12,14 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from rareclass.tables.batch import columns_fault
-from rareclass.tables.byte_streams import ByteStream
 from rareclass.tables.dialect import (
     COMMA_CELL,
-    NOT_UTF8,
-    NUL,
     ROW_LIMIT,
     SAMPLE_BYTES,
     UNCLOSED,
     Dialect,
     dialect_of,
+    fault_of_text,
     line_ends,
     row_ends,
     tell_fallback,
@@ -38,27 +37,17 @@ class CsvReader(TextReader):
     the header does not have the columns that are asked for, all rows are rejected.
     """
 
-    format_name = "CSV"
+    format_name, any_end = "CSV", True
 
-    def __init__(
-        self,
-        stream: ByteStream,
-        name: str,
-        position: dict[str, Any] | None = None,
-        columns: Sequence[str] | None = None,
-        separator: str | None = None,
-    ) -> None:
-        super().__init__(stream, name, position, any_end=True)
-        self.columns = None if columns is None else list(columns)
-        self._separator = separator
-        self._dialect: Dialect | None = None
-        self._fault: str | None = None
-        self._marks: dict[int, str] = {}
-        self._ran_out = False
+    _dialect: Dialect | None = None
+    _fault: str | None = None
+
+    def _begin(self, position: dict[str, Any] | None) -> None:
         if position is not None and position["offset"] and position["header"] is not None:
-            self.columns = position["columns"]
             written = position["separator"], position["decimal_commas"], position["header"]
-            self._set_dialect(Dialect(position.get("encoding", "utf-8"), *written))
+            dialect = Dialect(position.get("encoding", "utf-8"), *written)
+            self._set_dialect(dialect, position["columns"])
+        self.find_columns()
 
     @property
     def position(self) -> dict[str, Any]:
@@ -67,15 +56,13 @@ class CsvReader(TextReader):
         return {
             **super().position,
             "header": known and known.names,
-            "separator": known.separator if known else self._separator,
+            "separator": known.separator if known else self._reading.text.separator,
             "decimal_commas": known and known.decimal_commas,
         }
 
-    def _set_dialect(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-        if self.columns is None:
-            self.columns = dialect.names
-        self._fault = columns_fault(self.columns, dialect.names)
+    def _set_dialect(self, dialect: Dialect, columns: list[str]) -> None:
+        self._dialect, self.columns = dialect, columns
+        self._fault = columns_fault(columns, dialect.names)
 
     def remedy(self, reason: str) -> str:
         """Say what a row must be like."""
@@ -96,32 +83,25 @@ class CsvReader(TextReader):
                 pass
             sample = b"".join(lines.ahead)
             is_whole = (lines.ended and len(sample) < size) or size > ROW_LIMIT
-            found = dialect_of(self._stream.title, sample[:size], is_whole, self._separator)
+            known = replace(self._reading.text, encoding=lines.known_encoding)
+            found = dialect_of(self._stream.title, sample[:size], is_whole, known)
             if found is None and len(sample) < size:
                 return
             size *= 4
-        if lines.encoding == "utf-8" and found.encoding == "cp1252":
+        if found.encoding != lines.encoding:
             lines.recode(found.encoding)
             tell_fallback(self._stream.title, sample[: size // 4])
         lines.take(found.header_lines)
-        self._set_dialect(found)
+        self._set_dialect(found, self._reading.columns_of(found.names))
 
     def _texts(self, at: int) -> Iterator[str]:
-        """Yield the lines from line `at` ahead on, and note those with something wrong."""
+        """Yield the lines from line `at` ahead on."""
         self._ran_out = False
-        self._marks = {}
         lines = self._lines
         while True:
             for raw in islice(lines.ahead, at, None):
-                try:
-                    text = raw.decode("utf-8")
-                except UnicodeDecodeError:
-                    self._marks[at] = NOT_UTF8
-                    text = raw.decode("utf-8", errors="surrogateescape")
-                if "\0" in text:
-                    self._marks[at] = NUL
                 at += 1
-                yield text
+                yield raw.decode("utf-8", "surrogateescape")
             if at == len(lines.ahead) and not lines.fill():
                 self._ran_out = True
                 return
@@ -220,9 +200,8 @@ class CsvReader(TextReader):
         return at, False
 
     def _judge(self, taken: TakenRows, row: list[str], at: int, end: int, width: int) -> None:
-        """Reject a row with something wrong in its lines; those before it may have been it."""
-        reason = next((self._marks[k] for k in range(at, end) if k in self._marks), None)
-        self._marks.clear()
+        """Take a row, or reject it with what is wrong."""
+        reason = fault_of_text(row, self._lines.encoding)
         if reason is None and len(row) != width:
             reason = f"{len(row)} cells where the header has {width}"
             if end - at > 1:

@@ -62,8 +62,6 @@ class DatabaseAddress:
     root. Raises `InputError` for any other, and for a password that would be taken apart at a
     letter which is not percent-encoded; the message does not hold the URI then.
 
-    Examples
-    --------
     >>> print(DatabaseAddress("postgresql://me:hush@db.example/shop"))
     postgresql://me:***@db.example/shop
     >>> print(DatabaseAddress("sqlite:////data/shop.db").file)

@@ -163,8 +163,6 @@ _WORDS |= {"%H": "h", "%I": "h", "%M": "min", "%S": "s", "%z": " zone", "%p": "a
 def way_in_words(date_format: str) -> str:
     """Return a format in words.
 
-    Examples
-    --------
     >>> way_in_words("%d/%m/%Y %H:%M")
     'day/month/year h:min'
     """
@@ -377,8 +375,6 @@ def zone_of_offsets(offsets: set[int]) -> str:
     That is the one offset; two that a change to summer time explains, when times are read as they
     are written; else UTC. "" for times without any.
 
-    Examples
-    --------
     >>> zone_of_offsets({0}), zone_of_offsets({19800}), zone_of_offsets({7200, 3600})
     ('UTC', '+05:30', '+01:00/+02:00')
     >>> zone_of_offsets({7200, -5400}), zone_of_offsets(set())
@@ -399,8 +395,6 @@ def _offset_in_words(seconds: int) -> str:
 def offsets_of_zone(zone: str) -> list[int] | None:
     """Return the offsets in seconds of a clock that `zone_of_offsets` named; None for a true zone.
 
-    Examples
-    --------
     >>> offsets_of_zone("+01:00/+02:00"), offsets_of_zone("UTC"), offsets_of_zone("Asia/Tokyo")
     ([3600, 7200], [0], None)
     >>> quarters = range(-43200, 50401, 900)

@@ -3,15 +3,17 @@
 Decided here from the first bytes, whoever reads the rows and at what pace.
 """
 
+import codecs
 import csv
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, first_names, setting_error
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.batch import unique_names
 
@@ -19,10 +21,9 @@ SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
 SAMPLE_BYTES = 1 << 18
 # No table has longer rows: one is taken for a quote that is never closed, or no text.
 ROW_LIMIT = 16 << 20
-UTF8_MARK = b"\xef\xbb\xbf"
-UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-CONVERT = "iconv -f ENCODING -t utf-8 OLD > NEW"
-NOT_UTF8 = f"not UTF-8 text (convert it: {CONVERT})"
+# Byte order marks and the encodings that they say.
+MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
+_NAME_IT = "give its encoding, such as cp1251: --encoding, encoding="
 NUL = "holds a NUL byte: was the file written completely?"
 UNCLOSED = "a quote is opened and not closed"
 
@@ -38,9 +39,49 @@ _POINT_NUMBER = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
 # Such as sep=; which Excel writes and reads, perhaps in quotes, and with the empty cells of a row.
 _SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\1*[ ]*(?:\r\n|\n|\r|\Z)", re.IGNORECASE)
 _MOST_TITLES = 10  # lines above the header line
+_COMMENTS = ("#", "%")
 # Bytes that are not UTF-8, as "surrogateescape" gives them.
 _ESCAPED = re.compile("[\udc80-\udcff]")
 _CUT_OFF = re.compile("[\udc80-\udcff]+$")
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """Separator of CSV and encoding of texts without a byte order mark; None detects them.
+
+    Raises `InputError` for an encoding that Python does not know, or in which commas and line ends
+    are not those of ASCII.
+    """
+
+    separator: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.encoding is not None:
+            object.__setattr__(self, "encoding", _encoding_of_name(self.encoding))
+
+    def check(self, place: object, is_what: str, *, is_text: bool = False) -> None:
+        """Raise `InputError` where a table that is no CSV, or no text, has settings of one."""
+        for option, value in (("--separator", self.separator), ("--encoding", self.encoding)):
+            if value is not None and not (is_text and option == "--encoding"):
+                raise setting_error(f"{option}: {place} is {is_what}.", "Leave the option out.")
+
+
+DETECTED = TextSettings()
+
+
+def _encoding_of_name(name: str) -> str:
+    """Return Python's name of an encoding in which lines can be told apart."""
+    try:
+        found = codecs.lookup(name).name.removesuffix("-sig")
+        if found.startswith("utf-16"):
+            return "utf-16-le" if found == "utf-16" else found
+        if "a,\n".encode(found) == b"a,\n":
+            return found
+        fault = f"Texts in {name!r} cannot be read: its line ends are not those of ASCII."
+    except (LookupError, ValueError):
+        fault = f"There is no encoding {name!r}."
+    raise setting_error(fault, "Give one that Python knows, such as cp1251, cp932 or gb18030.")
 
 
 @dataclass(frozen=True)
@@ -58,22 +99,19 @@ class Dialect:
     header_lines: int = 0
 
 
-def dialect_of(
-    title: str, sample: bytes, is_whole: bool, separator: str | None = None
-) -> Dialect | None:
+def dialect_of(title: str, sample: bytes, is_whole: bool, known: TextSettings) -> Dialect | None:
     """Return how the text is written that begins with `sample`; None where more of it is needed.
 
     256 KiB of it say enough, but for a longer header line; `is_whole` where nothing follows. The
     separator is by default the one under which most of the first rows are as wide as the first.
-    Raises `InputError` when it is no text, or has no header line, or one of numbers.
+    The sample is UTF-8 where the encoding of the text is known. Raises `InputError` when it is no
+    text, or has no header line, or one of numbers; warns of one that looks like a comment.
     """
-    encoding = encoding_of(sample)
-    if encoding.startswith("utf-16"):
-        text = sample[2 : len(sample) // 2 * 2].decode(encoding, "surrogatepass")
-    else:
-        text = sample.removeprefix(UTF8_MARK).decode(encoding, "surrogateescape")
-        if len(sample) >= SAMPLE_BYTES:  # what is cut off at its end is no fault
-            text = _CUT_OFF.sub("", text)
+    found = "utf-8" if known.encoding else encoding_of(sample)
+    encoding, separator = known.encoding or found, known.separator
+    text = sample.decode(found, "surrogateescape")
+    if len(sample) >= SAMPLE_BYTES:  # what is cut off at its end is no fault
+        text = _CUT_OFF.sub("", text)
     said = _SEPARATOR_LINE.match(text)
     if said is not None:  # Excel's first line names the separator
         separator, text = separator or said[1], text[said.end() :]
@@ -83,17 +121,25 @@ def dialect_of(
         raise InputError(
             f"{title} holds no text.", "Check how it was made or copied.", ErrorKind.TOO_FEW_ROWS
         )
+    others = () if separator else SEPARATORS
     separator = separator or _separator_of(text)
-    _refuse_title(title, text, separator)
-    header = _header(title, text, separator, is_whole)
+    _refuse_title(title, text, separator, others)
+    header = _header(title, text, separator, is_whole, encoding)
     if header is None:
         return None
     names, n_lines = header
-    if all(map(_is_number, names)):
+    if all(map(is_number, names)):
         raise InputError(
             f"The first line of {title} holds numbers, not column names: {', '.join(names[:4])}.",
             "Put a header line with the column names first.",
             ErrorKind.COLUMN_NAMES,
+        )
+    if names[0].startswith(_COMMENTS):
+        warn(
+            f"The first line of {title} begins with {names[0][0]!r}, as comments do, and is read "
+            f"as the names of its columns: {first_names(names, 4)}. Take it out if it is one.",
+            TableWarning,
+            Finding(FindingKind.COMMENT, {"path": title}),
         )
     # pandas writes its index under an empty name.
     names = [name or f"column_{place}" for place, name in enumerate(names, start=1)]
@@ -103,18 +149,14 @@ def dialect_of(
 
 
 def encoding_of(sample: bytes) -> str:
-    """Return the encoding of a text from its first bytes.
+    """Return the encoding of a text without a byte order mark from its first bytes.
 
-    UTF-16 where it says so; cp1252 where UTF-8 fails, unless it mostly fits: then some bytes are
-    damaged, and their rows are.
+    It is cp1252 where UTF-8 fails, unless that mostly fits: then some bytes are damaged, and their
+    rows are.
 
-    Examples
-    --------
     >>> encoding_of("a,é".encode()), encoding_of("a,é\\n".encode("cp1252"))
     ('utf-8', 'cp1252')
     """
-    if sample[:2] in UTF16_MARKS:
-        return UTF16_MARKS[sample[:2]]
     # The sample may end inside a character: four bytes are the longest.
     text = sample[: len(sample) - 4 if len(sample) >= SAMPLE_BYTES else None].decode(
         "utf-8", "surrogateescape"
@@ -132,6 +174,17 @@ def encoding_of(sample: bytes) -> str:
     return "cp1252"
 
 
+def not_in(encoding: str) -> str:
+    """Say of a row that its bytes are not of the encoding of its text."""
+    return f"not {encoding.upper()} text ({_NAME_IT})"
+
+
+def fault_of_text(row: Sequence[str], encoding: str) -> str | None:
+    """Return what is wrong with the letters of a row, which "surrogateescape" decoded."""
+    cells = "".join(row)
+    return NUL if "\0" in cells else not_in(encoding) if _ESCAPED.search(cells) else None
+
+
 def no_text(title: str) -> InputError:
     """The error to raise where bytes are no text."""
     return InputError(
@@ -145,23 +198,23 @@ def tell_fallback(title: str, sample: bytes) -> None:
     word = found[0][:40] if found else ""
     warn(
         f"{title} is not UTF-8 and is read as cp1252 (Western European): for example "
-        f"{word!r}. Where that is wrong, convert it: {CONVERT}",
+        f"{word!r}. Where that is wrong, {_NAME_IT}.",
         TableWarning,
         Finding(FindingKind.ENCODING, {"path": title, "example": word}),
     )
 
 
-def _refuse_title(title: str, text: str, separator: str) -> None:
+def _refuse_title(title: str, text: str, separator: str, others: Sequence[str]) -> None:
     """Raise `InputError` where a table begins below the first line, as under a title."""
     first = _first_lines(text)
-    for each in (separator, *SEPARATORS):
+    for each in (separator, *others):
         rows = [row for row in _records(first, each) if "".join(row).strip()]
         widths = [len(row) for row in rows]
         if each == separator and 2 * widths.count(max(widths[:1], default=0)) > len(widths):
             return
         for start in range(1, min(_MOST_TITLES, len(rows) - 2) + 1):
             width, n_alike = widths[start], widths[start:].count(widths[start])
-            is_title = widths[0] == 1 or rows[0][0].startswith("#")
+            is_title = widths[0] == 1 or rows[0][0].startswith(_COMMENTS)
             if is_title and width not in (1, widths[0]) and n_alike > 0.9 * (len(rows) - start):
                 raise InputError(
                     f"The first line of {title} does not name the columns: "
@@ -173,8 +226,8 @@ def _refuse_title(title: str, text: str, separator: str) -> None:
 
 
 def _first_lines(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return "\n".join(lines[:-1][:200] or lines[:1])
+    lines = [line for line in io.StringIO(text, newline=None) if line.strip()]
+    return "".join(lines[:-1][:200] or lines[:1])
 
 
 def _separator_of(text: str) -> str:
@@ -201,7 +254,9 @@ def _records(text: str, separator: str) -> list[list[str]]:
     return rows
 
 
-def _header(title: str, text: str, separator: str, is_whole: bool) -> tuple[list[str], int] | None:
+def _header(
+    title: str, text: str, separator: str, is_whole: bool, encoding: str
+) -> tuple[list[str], int] | None:
     """Return the first row with something in it, and the lines up to its end."""
     lines = list(io.StringIO(text, newline=None))
     # A line is added: a row that takes it has a quote that is not closed.
@@ -214,8 +269,7 @@ def _header(title: str, text: str, separator: str, is_whole: bool) -> tuple[list
                 return None
             if not cells.strip():
                 continue
-            faults = {NUL: "\0" in cells, NOT_UTF8: _ESCAPED.search(cells), UNCLOSED: is_unclosed}
-            fault = next((fault for fault, is_there in faults.items() if is_there), None)
+            fault = fault_of_text(row, encoding) or (UNCLOSED if is_unclosed else None)
             if fault is not None:
                 raise csv.Error(fault)
             return [name.strip() for name in row], reader.line_num
@@ -250,7 +304,8 @@ def _has_decimal_commas(text: str, separator: str) -> bool:
     return separator == ";" and not any(map(_POINT_NUMBER.fullmatch, cells))
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Say whether a text is a number, NaN and infinite ones among them."""
     try:
         float(text)
     except ValueError:

@@ -13,7 +13,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
-from rareclass.tables.dialect import UTF8_MARK, UTF16_MARKS
+from rareclass.tables.dialect import MARKS, is_number
 
 _FORMAT_OF_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
@@ -37,8 +37,6 @@ _LINE_CUT_SHORT = re.compile(rb"\S+(?:" + _FIELD + rb")+")
 def format_of_name(path: Path) -> str | None:
     """Return the format of a file by its suffix: csv, jsonl, parquet, or None.
 
-    Examples
-    --------
     >>> format_of_name(Path("a.tsv.gz")), format_of_name(Path("a.csv.tmp"))
     ('csv', None)
     """
@@ -66,9 +64,9 @@ def format_of_file(stored: StoredFile, is_csv: bool = False) -> str:
 
 def format_of_text(start: bytes) -> str:
     """Say whether a text that begins so is taken for JSON lines or for CSV."""
-    if start[:2] in UTF16_MARKS:
-        start = start[2:].decode(UTF16_MARKS[start[:2]], "replace").encode()
-    return "jsonl" if start.removeprefix(UTF8_MARK).lstrip().startswith(b"{") else "csv"
+    mark = next(filter(start.startswith, MARKS), b"")
+    text = start[len(mark) :].decode(MARKS.get(mark, "utf-8"), "replace")
+    return "jsonl" if text.lstrip().startswith("{") else "csv"
 
 
 def _looks_like_svmlight(head: bytes) -> bool:
@@ -153,8 +151,6 @@ def folder_columns(part: Path, folder: Path) -> dict[str, str | None]:
     They are those below the `folder`, and those that its own path ends with, so that a part of a
     table has the columns of the whole. Names and values may be percent-encoded.
 
-    Examples
-    --------
     >>> folder_columns(Path("t/shop=1/day=2%2F3/a.csv"), Path("t"))
     {'shop': '1', 'day': '2/3'}
     >>> folder_columns(Path("t/shop=1/day=2/a.csv"), Path("t/shop=1"))
@@ -212,14 +208,11 @@ class FolderPart:
 def numbers_of_folders(parts: Sequence[FolderPart]) -> set[str]:
     """Return the columns of folders whose values are numbers in all parts."""
 
-    def is_number(value: str | None) -> bool:
-        try:
-            return value is not None and float(value) == float(value)
-        except ValueError:
-            return False
+    def is_known(value: str | None) -> bool:
+        return value is not None and is_number(value) and float(value) == float(value)
 
     keys = {key for part in parts for key in part.keys}
-    return {key for key in keys if all(is_number(part.keys.get(key)) for part in parts)}
+    return {key for key in keys if all(is_known(part.keys.get(key)) for part in parts)}
 
 
 def has_content(path: Path) -> bool:

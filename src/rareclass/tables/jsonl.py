@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 
 from rareclass.tables.batch import columns_fault
-from rareclass.tables.byte_streams import ByteStream
-from rareclass.tables.dialect import NOT_UTF8, ROW_LIMIT
+from rareclass.tables.dialect import ROW_LIMIT, not_in
 from rareclass.tables.reading import text_of_values
 from rareclass.tables.text_reader import TakenRows, TextReader
 
@@ -28,17 +27,9 @@ class JsonLinesReader(TextReader):
 
     format_name = "JSON lines"
 
-    def __init__(
-        self,
-        stream: ByteStream,
-        name: str,
-        position: dict[str, Any] | None = None,
-        columns: Sequence[str] | None = None,
-    ) -> None:
-        super().__init__(stream, name, position, any_end=False)
-        if position is not None and position["columns"] is not None:
-            columns = position["columns"]
-        self._set_columns(None if columns is None else list(columns))
+    def _begin(self, position: dict[str, Any] | None) -> None:
+        known = None if position is None else position["columns"]
+        self._set_columns(self.columns if known is None else known)
 
     def _set_columns(self, columns: list[str] | None) -> None:
         self.columns = columns
@@ -89,7 +80,7 @@ class JsonLinesReader(TextReader):
         try:
             found = _parsed(raw.decode("utf-8"))
         except UnicodeDecodeError:
-            self._reject(taken, line, NOT_UTF8, raw)
+            self._reject(taken, line, not_in(self._lines.encoding), raw)
             return
         except (ValueError, RecursionError) as error:
             if raw.strip():

@@ -15,6 +15,7 @@ from rareclass.remote import RemotePath
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, columns_fault, unique_names
 from rareclass.tables.byte_streams import OTHER_ROWS, cannot_open, mark_of, not_appended
 from rareclass.tables.frames import frame_of_arrow, stored_index
+from rareclass.tables.text_reader import READ_ALL, Reading
 
 # A row group up to this size is read column by column as it is: that is the fastest.
 _SMALL_GROUP_BYTES = 32 << 20
@@ -225,18 +226,18 @@ class ParquetReader:
         path: Path,
         name: str,
         position: dict[str, Any] | None = None,
-        columns: Sequence[str] | None = None,
+        reading: Reading = READ_ALL,
     ) -> None:
         self._file, self._name, self._row = ParquetFile(path), name, 0
+        known = self._file.columns
+        self.columns = reading.columns_of(known)
         if position is not None:
-            self._row, columns = int(position["row"]), position["columns"]
+            self._row, self.columns = int(position["row"]), position["columns"]
         self._first = self._rows(0, min(self._row, _COMPARED_ROWS))
         self._last = self._rows(max(self._row - _COMPARED_ROWS, 0), self._row)
         if position is not None and self._mark() != position["ends"]:
             raise not_appended(str(path), OTHER_ROWS)
-        known = self._file.columns
         self._batches = self._file.batches(known, _STREAMED_ROWS, self._row, by_group=True)
-        self.columns: list[str] = list(known if columns is None else columns)
         self._fault = columns_fault(self.columns, known)
         self._left = pa.Table.from_batches([], self._file.schema)
         self.size_read = self._file.n_bytes

@@ -4,17 +4,16 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
+import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.machine import track
 from rareclass.tables.batch import SpooledTables, plain_batch, plain_schema, unique_names
 from rareclass.tables.databases import DatabaseAddress, Driver, Query, connect
-
-if TYPE_CHECKING:
-    import polars as pl
+from rareclass.tables.frames import frame_of_arrow
 
 T = TypeVar("T")
 
@@ -159,10 +158,8 @@ class QueryTable:
 
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
-    ) -> "Iterator[pl.DataFrame]":
+    ) -> Iterator[pl.DataFrame]:
         """Yield the rows in the order of the query, `batch_rows` or fewer at a time."""
-        from rareclass.tables.frames import frame_of_arrow
-
         wanted = list(self.columns if columns is None else columns)
         for batch in self._streamed() if self._one_pass else self._kept_tables():
             chosen = batch.select(wanted)

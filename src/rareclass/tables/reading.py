@@ -299,8 +299,6 @@ def text_of_values(cells: Sequence[Any]) -> pl.Series:
 
     Each by itself, whatever stands beside it. Raises ValueError for a list or a dictionary.
 
-    Examples
-    --------
     >>> text_of_values([" DE", "?", True, 3.0, 2, None]).to_list()
     [' DE', '?', 'true', '3', '2', None]
     """

@@ -5,15 +5,15 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import polars as pl
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
 from rareclass.tables.batch import Batch
-from rareclass.tables.byte_streams import ByteStream, FileBytes, PipeBytes, StoredFile, ends_in
-from rareclass.tables.csv_file import CsvReader
+from rareclass.tables.byte_streams import FileBytes, PipeBytes, StoredFile, ends_in
+from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.folders import (
     check_one_format,
     find_parts,
@@ -24,9 +24,9 @@ from rareclass.tables.folders import (
     has_content,
     tables_in,
 )
-from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.parquet import ParquetReader, is_complete
-from rareclass.tables.text_reader import TextReader
+from rareclass.tables.table_file import check_settings, text_reader
+from rareclass.tables.text_reader import Reading, TextReader
 
 _LONGEST_WAIT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.05
@@ -39,18 +39,6 @@ _SETTLED_SECONDS = 2.0
 FileSource: TypeAlias = TextReader | ParquetReader
 
 
-class Reading(NamedTuple):
-    """How files are read.
-
-    `follow`: wait for more at the end of a text file that is not compressed. The columns to hand
-    out are by default those of the file, or of the first rows of JSON.
-    """
-
-    follow: bool = False
-    columns: list[str] | None = None
-    separator: str | None = None
-
-
 def open_file(
     path: Path, name: str, position: dict[str, Any] | None, reading: Reading
 ) -> FileSource:
@@ -60,17 +48,18 @@ def open_file(
     position.
     """
     stored = StoredFile(path)
-    file_format = format_of_file(stored)
+    file_format = format_of_file(stored, is_csv=reading.text.separator is not None)
     if file_format == "svmlight":
         raise InputError(
             f"{path} is an svmlight file, which cannot be read as a stream.",
             "Give CSV, JSON lines or Parquet; fit, score and evaluate read svmlight.",
             ErrorKind.FILE_FORMAT,
         )
+    check_settings(reading.text, path, file_format)
     _check_format(file_format, position, str(path))
     if file_format == "parquet":
-        return ParquetReader(path, name, position, reading.columns)
-    return _open_text(FileBytes(stored, reading.follow), name, file_format, position, reading)
+        return ParquetReader(path, name, position, reading)
+    return text_reader(FileBytes(stored, reading.follow), name, file_format, position, reading)
 
 
 def _open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading) -> TextReader:
@@ -88,25 +77,7 @@ def _open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading
         )
     file_format = format_of_text(stream.start)
     _check_format(file_format, position, "Standard input")
-    return _open_text(stream, "-", file_format, position, reading)
-
-
-def _open_text(
-    stream: ByteStream,
-    name: str,
-    file_format: str,
-    position: dict[str, Any] | None,
-    reading: Reading,
-) -> TextReader:
-    try:
-        if file_format == "jsonl":
-            return JsonLinesReader(stream, name, position, reading.columns)
-        source = CsvReader(stream, name, position, reading.columns, reading.separator)
-        source.find_columns()
-    except BaseException:
-        stream.close()
-        raise
-    return source
+    return text_reader(stream, "-", file_format, position, reading)
 
 
 def _check_format(file_format: str, position: dict[str, Any] | None, title: str) -> None:
@@ -193,21 +164,9 @@ class FolderSource:
     def _open(self, name: str, position: dict[str, Any] | None) -> None:
         path = self._folder / name
         self._keys = folder_columns(path, self._folder)
-        self._current = open_file(path, name, position, self._reading_of(path))
+        reading = self._reading._replace(elsewhere=self._keys)
+        self._current = open_file(path, name, position, reading)
         self._name, self._at = name, position
-
-    def _reading_of(self, path: Path) -> Reading:
-        """How to read a file: for the columns wanted but for those that only its folders give."""
-        wanted, keys = self._reading.columns, folder_columns(path, self._folder)
-        if wanted is None or not keys:
-            return self._reading
-        source = open_file(path, path.name, None, self._reading._replace(columns=None))
-        own = source.columns  # not known of JSON lines, whose rows may lack any of them
-        source.close()
-        if own is None:
-            return self._reading
-        columns = [name for name in wanted if name in own or name not in keys]
-        return self._reading._replace(columns=columns)
 
     def _with_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The cells of a batch with those of the folders, where the rows have no others."""
@@ -289,7 +248,7 @@ def open_source(
     follow: bool = False,
     *,
     columns: Sequence[str] | None = None,
-    separator: str | None = None,
+    text: TextSettings = DETECTED,
 ) -> "Source":
     r"""Open rows that arrive, from their beginning or from a position.
 
@@ -309,8 +268,6 @@ def open_source(
     Costs memory for one block of the file and one batch. The rows do not depend on how many are
     read at a time, nor on where reading was interrupted.
 
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "rows.csv")
@@ -323,7 +280,7 @@ def open_source(
     >>> [(row.line, row.reason, row.text) for row in batch.rejected]
     [(3, '1 cells where the header has 2', '42')]
     """
-    reading = Reading(follow, None if columns is None else list(columns), separator)
+    reading = Reading(None if columns is None else list(columns), text, follow)
     at = None if position is None else position["in"]
     path = path_of(source)
     kind = "standard input" if source == "-" else "a folder" if path.is_dir() else "a file"

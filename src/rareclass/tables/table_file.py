@@ -1,7 +1,7 @@
 """Tables on disk, read in batches of rows in file order: one file, or a folder of them."""
 
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,6 +13,7 @@ from rareclass.remote import path_of
 from rareclass.tables.byte_streams import ByteStream, StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.databases import Query
+from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.folders import (
     FORMAT_NAMES,
     FolderPart,
@@ -25,7 +26,7 @@ from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.parquet import ParquetFile
 from rareclass.tables.queries import QueryTable
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.text_reader import TextFile, TextReader
+from rareclass.tables.text_reader import Reading, TextFile, TextReader
 
 # Where a table can be.
 TablePlace: TypeAlias = Path | Query
@@ -59,19 +60,11 @@ class StoredTable:
     @property
     def n_bytes(self) -> int:
         """Bytes on disk."""
-        n_bytes = 0
-        for part in self._parts:
-            n_bytes += part.file.n_bytes
-            self._release(part)
-        return n_bytes
+        return self._total(lambda file: file.n_bytes)
 
     def estimate_rows(self) -> int:
         """Return the number of rows: exact where the format says it, else an estimate."""
-        n_rows = 0
-        for part in self._parts:
-            n_rows += part.file.estimate_rows()
-            self._release(part)
-        return n_rows
+        return self._total(lambda file: file.estimate_rows())
 
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
@@ -95,6 +88,13 @@ class StoredTable:
                 yield frame_of_arrow(batch).select(wanted)
             self._release(part)
 
+    def _total(self, size: Callable[[Any], int]) -> int:
+        total = 0
+        for part in self._parts:
+            total += size(part.file)
+            self._release(part)
+        return total
+
     def _release(self, part: FolderPart) -> None:
         """Close a file of a folder, which may hold more of them than may be open."""
         if len(self._parts) > 1:
@@ -104,8 +104,6 @@ class StoredTable:
 def batch_rows_for(n_columns: int) -> int:
     """Return the rows of a batch, so that batches of wide tables do not grow with their width.
 
-    Examples
-    --------
     >>> batch_rows_for(40), batch_rows_for(4000)
     (50000, 2097)
     """
@@ -114,7 +112,7 @@ def batch_rows_for(n_columns: int) -> int:
 
 def open_table(
     path: str | TablePlace,
-    separator: str | None = None,
+    text: TextSettings = DETECTED,
     *,
     scratch: str | Path | None = None,
     one_pass: bool = False,
@@ -124,35 +122,29 @@ def open_table(
     Or the answer to a query, whose rows are kept in the folder `scratch` unless they are to be read
     in one pass only (`QueryTable`).
 
-    The content of a file decides where it can. Text may be compressed with gzip or bzip2;
-    `separator` stands between the cells of CSV and is found out by default. Columns of one name
-    are told apart by a number, with a warning.
+    The content of a file decides where it can. Text may be compressed with gzip or bzip2. Columns
+    of one name are told apart by a number, with a warning.
 
     Raises `InputError` when a file is missing, empty, not a regular file, or not what its name
     says, and when the files of a folder are not one table.
     """
     if isinstance(path, Query):
-        if separator is not None:
-            raise InputError(
-                f"--separator: {path} is not a text file.",
-                "Leave the option out.",
-                ErrorKind.SETTING,
-            )
+        text.check(path, "not a text file")
         return QueryTable(path, scratch, one_pass)
     path = path_of(path)
     if not path.is_dir():
-        file = _open_file(path, separator)
+        file = _open_file(path, text)
         return (
             file if isinstance(file, SvmlightFile) else StoredTable(path, [FolderPart(file, path)])
         )
-    return StoredTable(path, open_parts(path, separator))
+    return StoredTable(path, open_parts(path, text))
 
 
-def open_parts(path: Path, separator: str | None = None) -> list[FolderPart]:
+def open_parts(path: Path, text: TextSettings = DETECTED) -> list[FolderPart]:
     """Return a file, or those of a folder, as parts of one table; as `open_table`."""
     parts = []
     for name in find_parts(path):
-        file = _open_file(name, separator)
+        file = _open_file(name, text)
         if isinstance(file, SvmlightFile):
             raise InputError(
                 f"{path} holds svmlight files, which have no named columns.",
@@ -165,7 +157,7 @@ def open_parts(path: Path, separator: str | None = None) -> list[FolderPart]:
     return parts
 
 
-def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
+def _open_file(path: Path, text: TextSettings) -> _Part | SvmlightFile:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise InputError(
@@ -189,29 +181,29 @@ def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
         )
     kind = "parquet"
     if stored.magic != b"PAR1":
-        kind = format_of_file(stored, is_csv=separator is not None)
-    if separator is not None and kind != "csv":
-        raise InputError(
-            f"--separator: {path} is a {FORMAT_NAMES[kind]} file.",
-            "Leave the option out.",
-            ErrorKind.SETTING,
-        )
+        kind = format_of_file(stored, is_csv=text.separator is not None)
+    check_settings(text, path, kind)
     if kind == "parquet":
         return ParquetFile(path)
     if kind == "svmlight":
         return SvmlightFile(path)
-    return text_file(stored, kind, separator)
+    reading = Reading(text=text)
+    return TextFile(stored, lambda stream, at: text_reader(stream, str(path), kind, at, reading))
 
 
-def text_file(stored: StoredFile, kind: str = "csv", separator: str | None = None) -> TextFile:
-    """Return a file of text as a table; `kind` is csv or jsonl."""
+def check_settings(text: TextSettings, place: object, kind: str) -> None:
+    """Raise `InputError` for settings of a text that a file of this format has no use for."""
+    if kind != "csv":
+        text.check(place, f"a {FORMAT_NAMES[kind]} file", is_text=kind == "jsonl")
 
-    def opened(stream: ByteStream, position: dict[str, Any] | None) -> TextReader:
-        if kind == "jsonl":
-            return JsonLinesReader(stream, str(stored.path), position)
-        return CsvReader(stream, str(stored.path), position, separator=separator)
 
-    return TextFile(stored, opened)
+def text_reader(
+    stream: ByteStream, name: str, kind: str, position: dict[str, Any] | None, reading: Reading
+) -> TextReader:
+    """Return the reader of a text, csv or jsonl by its `kind`."""
+    if kind == "jsonl":
+        return JsonLinesReader(stream, name, position, reading)
+    return CsvReader(stream, name, position, reading)
 
 
 def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:
@@ -286,13 +278,13 @@ def named_columns(
     return file
 
 
-def open_rows(table: Any, separator: str | None = None) -> TableFile | SvmlightFile:
+def open_rows(table: Any, text: TextSettings = DETECTED) -> TableFile | SvmlightFile:
     """Return a data frame of any make, or a file by its name, as a table to be read in batches.
 
     Raises `InputError` for what is no table with named columns, and as `open_table`.
     """
     if isinstance(table, str | Path):
-        return open_table(path_of(table), separator)
+        return open_table(path_of(table), text)
     import narwhals as nw
 
     try:

@@ -362,8 +362,6 @@ def find_reading(
 def notes_of_text(name: str, profile: CellProfile, found: TextReading) -> Iterator[ColumnNote]:
     """Yield what to tell of text cells that are read so.
 
-    Examples
-    --------
     >>> profile = CellProfile()
     >>> profile.add(pl.Series(["3", "4", "5", "abc", *map(str, range(6))]), 1)
     >>> [note.words for note in notes_of_text("a", profile, reading_of_text(profile))]

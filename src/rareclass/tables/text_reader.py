@@ -2,10 +2,10 @@
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from io import BytesIO, StringIO
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,7 @@ from rareclass.tables.byte_streams import (
     StoredFile,
     not_appended,
 )
-from rareclass.tables.dialect import ROW_LIMIT, SAMPLE_BYTES, UTF8_MARK, UTF16_MARKS
+from rareclass.tables.dialect import DETECTED, MARKS, ROW_LIMIT, SAMPLE_BYTES, TextSettings
 
 BLOCK_BYTES = 1 << 20
 
@@ -40,15 +40,16 @@ class TextLines:
     offset, line : int
         Bytes before the first of them; its number in the file, from 1.
     encoding : str
-        UTF-8 or UTF-16, by the first bytes; `recode` makes it another.
+        By a mark of the first bytes, else the one that was named, else UTF-8; `recode` makes it
+        another.
+    known_encoding : str or None
+        The one that a name or a mark of UTF-16 says.
     ended, inside_line : bool
         Whether no line will come after those ahead; whether what comes next is the rest of a line
         that was taken before.
     tail : bytes
         The beginning of a line whose rest is waited for.
 
-    Examples
-    --------
     >>> from rareclass.tables.byte_streams import PipeBytes
     >>> lines = TextLines(PipeBytes(BytesIO(b"a\nbc\nd"), growing=False))
     >>> lines.fill(), lines.ahead
@@ -58,12 +59,14 @@ class TextLines:
     (5, 3, True, [b'd'])
     """
 
-    def __init__(self, stream: ByteStream, any_end: bool = False) -> None:
+    def __init__(
+        self, stream: ByteStream, any_end: bool = False, encoding: str | None = None
+    ) -> None:
         self.ahead: list[bytes] = []
         self.offset = 0
         self.line = 1
         self.ended = False
-        self.encoding = "utf-8"
+        self.encoding, self.known_encoding = encoding or "utf-8", encoding
         self._stream, self._any_end = stream, any_end
         self._after_return = False  # a newline that comes next ends the line before
         self.tail = b""
@@ -114,14 +117,16 @@ class TextLines:
 
         Raises `InputError` where the ends of what lies before have another `mark`.
         """
-        self.offset, self.line, self.encoding = offset, line, encoding
-        self._at_start = offset == 0
+        self.offset, self.line, self._at_start = offset, line, False
         self.ends = self._stream.skip(offset)
         if self.ends.mark() != mark:
             raise not_appended(self._stream.title, OTHER_ROWS)
         before = self.ends.last
-        self._after_return = self._any_end and before.endswith("\r".encode(encoding))
-        self.inside_line = line > 1 and not before.endswith("\n".encode(encoding))
+        self._heed_mark(self.ends.first)
+        if self.known_encoding is None:
+            self.encoding = encoding
+        self._after_return = self._any_end and before.endswith("\r".encode(self.encoding))
+        self.inside_line = line > 1 and not before.endswith("\n".encode(self.encoding))
 
     def recode(self, encoding: str) -> None:
         """Take the lines ahead, which were taken for UTF-8, and those that follow for others."""
@@ -164,7 +169,7 @@ class TextLines:
         if self.encoding != "utf-8":
             self._raw.extend(lines)
             for k, line in enumerate(lines):
-                with suppress(UnicodeDecodeError):  # it is hardly UTF-8 either, and rejected
+                with suppress(UnicodeError):  # it is hardly UTF-8 either, and rejected
                     lines[k] = line.decode(self.encoding).encode()
         self.ahead.extend(lines)
 
@@ -172,15 +177,21 @@ class TextLines:
         """Drop a byte order mark at the start; None where the first bytes are still to come."""
         if not self._at_start:
             return data
-        if len(data) < len(UTF8_MARK) and b"\n" not in data:
+        if len(data) < max(map(len, MARKS)) and b"\n" not in data:
             self.tail = data
             return None
-        self._at_start = False
-        self.encoding = UTF16_MARKS.get(data[:2], "utf-8")
-        mark = 2 if self.encoding != "utf-8" else 3 if data.startswith(UTF8_MARK) else 0
-        self.offset = mark
-        self.ends.add(data[:mark])
-        return data[mark:]
+        self._at_start, self.offset = False, self._heed_mark(data)
+        self.ends.add(data[: self.offset])
+        return data[self.offset :]
+
+    def _heed_mark(self, start: bytes) -> int:
+        """Take the encoding that a byte order mark says; return the length of the mark."""
+        mark = next(filter(start.startswith, MARKS), b"")
+        if mark:
+            self.encoding = MARKS[mark]
+            is_sure = self.encoding != "utf-8"  # which other bytes may belie
+            self.known_encoding = self.encoding if is_sure else None
+        return len(mark)
 
 
 class TakenRows:
@@ -202,6 +213,29 @@ class TakenRows:
         return len(self.lines) + len(self.rejected)
 
 
+class Reading(NamedTuple):
+    """How files are read.
+
+    The columns to hand out are by default those of the file, or of the first rows of JSON; it may
+    lack those that are known from `elsewhere`. `follow`: wait for more at the end of a text file
+    that is not compressed.
+    """
+
+    columns: list[str] | None = None
+    text: TextSettings = DETECTED
+    follow: bool = False
+    elsewhere: Collection[str] = ()
+
+    def columns_of(self, found: list[str]) -> list[str]:
+        """Return the columns to hand out of a file that has those `found`."""
+        if self.columns is None:
+            return found
+        return [name for name in self.columns if name not in self.elsewhere or name in found]
+
+
+READ_ALL = Reading()
+
+
 class TextReader(ABC):
     """Rows of a text from its beginning or a position; a subclass says how lines become rows.
 
@@ -219,19 +253,30 @@ class TextReader(ABC):
     """
 
     format_name: str
+    any_end = False  # of lines: a carriage return alone ends one, too
     columns: list[str] | None
 
     def __init__(
-        self, stream: ByteStream, name: str, position: dict[str, Any] | None, any_end: bool
+        self,
+        stream: ByteStream,
+        name: str,
+        position: dict[str, Any] | None = None,
+        reading: Reading = READ_ALL,
     ) -> None:
         self.only: list[str] | None = None
         self.is_table = False
         self._stream = stream
         self._name = name
-        self._lines = TextLines(stream, any_end)
+        self.columns, self._reading = reading.columns, reading
+        self._lines = TextLines(stream, self.any_end, reading.text.encoding)
         if position is not None and position["offset"]:
             encoding = position.get("encoding", "utf-8")
             self._lines.skip(position["offset"], position["line"], position["ends"], encoding)
+        self._begin(position)
+
+    @abstractmethod
+    def _begin(self, position: dict[str, Any] | None) -> None:
+        """Take what a position says of the columns."""
 
     @abstractmethod
     def find_columns(self) -> None:
