@@ -25,8 +25,6 @@ on `CHOOSING`; the other tables confirm them. cleanlab is needed for its two lis
 (`pip install cleanlab`).
 """
 
-import argparse
-import json
 import sys
 import time
 import warnings
@@ -41,7 +39,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks import record
-from benchmarks.hunt_hits import as_usual
+from benchmarks.hunt_hits import as_usual, stored_draws
 from benchmarks.markdown import table
 from benchmarks.pages.page import mean_of_each
 from benchmarks.paper_tables.protocol import needed_folder
@@ -150,7 +148,7 @@ def by_cleanlab_alone(X: pl.DataFrame, recorded: np.ndarray) -> np.ndarray:
 
 def listed_by(X: pl.DataFrame, recorded: np.ndarray, scores: Any) -> dict[str, list[np.ndarray]]:
     """Return the majority rows, and the rare rows, as each method lists them."""
-    first = _held_out(scores.models[0], len(recorded))
+    first = held_out_scores(scores.models[0], len(recorded))
     order = np.argsort(-first, kind="stable")
     order = order[~np.isnan(first[order])]
     both = {AUDIT: [scores.suspects(), scores.suspects(of_rare=True)], PLAIN: [order, order[::-1]]}
@@ -163,31 +161,16 @@ def listed_by(X: pl.DataFrame, recorded: np.ndarray, scores: Any) -> dict[str, l
     }
 
 
-def simulated_limits(
-    shape: str,
-    counts: tuple[int, int],
-    share: float,
-    n_draws: int,
-    thinned: float = 1.0,
-    of_rare: bool = False,
-) -> np.ndarray:
-    """Return limits and true numbers of draws; each label is lost with a probability of `share`.
-
-    `thinned` is the part of the rows of the other label that is there. With `of_rare` as many
-    labels of the majority are lost.
-    """
+def simulated_limits(shape: str, counts: tuple[int, int], share: float, n_draws: int) -> np.ndarray:
+    """Return limits and true numbers of draws; each label is lost with a probability of `share`."""
     from rareclass.labels.wrong_labels import limit_wrong_labels
 
     found = []
     for seed in range(n_draws):
         rng = np.random.default_rng([_SEED, seed, *counts, round(100 * share)])
         own, other = SHAPES[shape](rng, *counts)
-        own, other = (-other, -own) if of_rare else (own, other)
         is_lost = rng.random(len(own)) < share * counts[0] / len(own)
-        rows = np.append(other, own[is_lost])
-        rows = rows[rng.random(len(rows)) < thinned]
-        weight = np.full(len(rows), 1.0 / thinned)
-        limit = limit_wrong_labels(own[~is_lost], rows, other_weight=weight)
+        limit = limit_wrong_labels(own[~is_lost], np.append(other, own[is_lost]))
         found.append((limit.most, is_lost.sum()))
     return np.array(found).T
 
@@ -254,7 +237,8 @@ def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[st
     return figures, scores
 
 
-def _held_out(model: Any, n_rows: int) -> np.ndarray:
+def held_out_scores(model: Any, n_rows: int) -> np.ndarray:
+    """Return the score of every row by the model's folds; NaN for rows that none held out."""
     scores = np.full(n_rows, np.nan)
     scores[model.held_out_["row"]] = model.held_out_["score"]
     return scores
@@ -396,23 +380,16 @@ def page(result: dict[str, Any]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure the draws that the file has not, and print the page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.audit", description=__doc__)
-    parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--only", nargs="+", metavar="TABLE", choices=[*CHOOSING, *CONFIRMING])
-    parser.add_argument("--json", metavar="FILE", help="default: results/audit.json")
-    parser.add_argument("--again", action="store_true", help="measure anew what the file has")
-    args = parser.parse_args(argv)
+    args, path, result = stored_draws("audit", __doc__, 3, [*CONFIRMING, *CHOOSING], argv)
     folder = needed_folder()
     if not find_spec("cleanlab"):
         print("cleanlab is left out: it is not installed (pip install cleanlab).")
-    path = Path(args.json) if args.json else record.RESULTS / "audit.json"
-    result = json.loads(path.read_text()) if path.exists() and not args.again else {}
     cells, simulated = result.get("cells", []), result.get("simulated")
     if simulated is None:
         simulated = simulate()
         record.write("audit", {"cells": cells, "simulated": simulated}, path)
     for seed in range(args.draws):
-        for name in args.only or (*CONFIRMING, *CHOOSING):
+        for name in args.only:
             if not any((cell["set"], cell["draw"]) == (name, seed) for cell in cells):
                 cells += measure_draw(name, folder, seed)
                 record.write("audit", {"cells": cells, "simulated": simulated}, path)

@@ -29,6 +29,7 @@ import polars as pl
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks import record
+from benchmarks.audit import held_out_scores
 from benchmarks.paper_tables.protocol import data_folder
 from rareclass import MIBCCV, RankRCCV, RareClassifier, load
 from rareclass.audit import score_out_of_fold
@@ -173,7 +174,7 @@ def rare_classifier(split: Split, seed: int) -> Iterator[Difference]:
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(split.y, split.y))
     settings = {"members": list(MEMBERS), "random_state": seed, "n_jobs": 1, "verbose": False}
     own = RareClassifier(cv=folds, **settings).fit(split.X, split.y)
-    inside = _held_out(own, len(split.y))
+    inside = held_out_scores(own, len(split.y))
     yield "RareClassifier", _less(_of_held_out(own), _of_new(own, split.X_new, split.y_new))
     differences = []
     for learned, tested in folds[:2]:
@@ -247,12 +248,6 @@ def _less(own: list[float], other: list[float]) -> list[float]:
     return [a - b for a, b in zip(own, other, strict=True)]
 
 
-def _held_out(model: RareClassifier, n_rows: int) -> np.ndarray:
-    scores = np.full(n_rows, np.nan)
-    scores[model.held_out_["row"]] = model.held_out_["score"]
-    return scores
-
-
 def _of_held_out(model: RareClassifier) -> list[float]:
     y, scores = model.held_out_["rare"], model.held_out_["score"]
     return figures(y, scores, model.offset_, model.calibration_(scores))
@@ -316,11 +311,7 @@ def summarise(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     lines = []
     for columns in ("codes", "words", "numbers", "nothing", "all"):
         for what in dict.fromkeys(cell["what"] for cell in cells):
-            of_each = [
-                cell
-                for cell in cells
-                if cell["what"] == what and columns in (cell["columns"], "all")
-            ]
+            of_each = [c for c in cells if c["what"] == what and columns in (c["columns"], "all")]
             if not of_each:
                 continue
             means = {}

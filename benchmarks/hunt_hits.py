@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ from sklearn.svm import OneClassSVM
 
 from benchmarks import record
 from benchmarks.markdown import table
+from benchmarks.pages.page import chosen, mean_of_each
 from benchmarks.paper_tables.protocol import needed_folder
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.hunt.case_score import score_unlabelled
@@ -224,36 +226,30 @@ def hits(scores: Floats, rare: np.ndarray, drawn: Draw) -> int:
 def measure(name: str, folder: Path, n_draws: int) -> list[dict[str, Any]]:
     """Return hits and seconds of every method in every setting and draw."""
     rows, cells = Table(name, folder), []
-    for n_cases in CASES:
-        for n_cleared in CLEARED:
-            for seed in range(n_draws):
-                drawn = draw(rows.rare, n_cases, n_cleared, seed)
-                about = {"set": name, "cases": n_cases, "cleared": n_cleared, "draw": seed}
-                found, seconds = {}, {}
-                for method, score in METHODS.items():
-                    start = time.process_time()
-                    found[method] = hits(score(rows, drawn), rows.rare, drawn)
-                    seconds[method] = round(time.process_time() - start, 3)
-                cells.append({**about, "hits": found, "seconds": seconds})
+    for n_cases, n_cleared, seed in product(CASES, CLEARED, range(n_draws)):
+        drawn = draw(rows.rare, n_cases, n_cleared, seed)
+        about = {"set": name, "cases": n_cases, "cleared": n_cleared, "draw": seed}
+        found, seconds = {}, {}
+        for method, score in METHODS.items():
+            start = time.process_time()
+            found[method] = hits(score(rows, drawn), rows.rare, drawn)
+            seconds[method] = round(time.process_time() - start, 3)
+        cells.append({**about, "hits": found, "seconds": seconds})
     return cells
+
+
+def mean_hits(cells: Sequence[dict[str, Any]], sets: Sequence[str]) -> list[dict[str, float]]:
+    """Return the mean hits of each method over some tables and all draws, for each setting."""
+    return [
+        mean_of_each(c["hits"] for c in chosen(cells, cases=n, cleared=m) if c["set"] in sets)
+        for m, n in SETTINGS
+    ]
 
 
 def lines(cells: Sequence[dict[str, Any]], sets: Sequence[str]) -> list[list[str]]:
     """Tabulate the mean hits over some tables and all draws, a line for each method."""
-    made = []
-    for method in METHODS:
-        row = [method]
-        for n_cleared in CLEARED:
-            for n_cases in CASES:
-                own = [
-                    cell["hits"][method]
-                    for cell in cells
-                    if cell["set"] in sets
-                    and (cell["cases"], cell["cleared"]) == (n_cases, n_cleared)
-                ]
-                row.append(f"{np.mean(own):.1f}")
-        made.append(row)
-    return made
+    means = mean_hits(cells, sets)
+    return [[method, *(f"{mean[method]:.1f}" for mean in means)] for method in METHODS]
 
 
 def by_table(cells: Sequence[dict[str, Any]]) -> list[list[str]]:
@@ -261,21 +257,15 @@ def by_table(cells: Sequence[dict[str, Any]]) -> list[list[str]]:
     made = []
     for name in dict.fromkeys(cell["set"] for cell in cells):
         row = [name]
-        for n_cleared in CLEARED:
-            for n_cases in CASES:
-                own = [
-                    cell["hits"]
-                    for cell in cells
-                    if (cell["set"], cell["cases"], cell["cleared"]) == (name, n_cases, n_cleared)
-                ]
-                means = {method: np.mean([one[method] for one in own]) for method in METHODS}
-                best = max(mean for method, mean in means.items() if method != "hunt")
-                row.append(f"{means['hunt']:.0f} / {best:.0f}")
+        for mean in mean_hits(cells, [name]):
+            ours = mean.pop("hunt")
+            row.append(f"{ours:.0f} / {max(mean.values()):.0f}")
         made.append(row)
     return made
 
 
-HEADER = ["method", *(f"{n} cases, {c} cleared" for c in CLEARED for n in CASES)]
+SETTINGS = tuple(product(CLEARED, CASES))
+HEADER = ["method", *(f"{n} cases, {m} cleared" for m, n in SETTINGS)]
 
 
 def page(result: dict[str, Any]) -> str:
@@ -297,18 +287,25 @@ def page(result: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measure the tables that the file has not, and print the page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.hunt_hits", description=__doc__)
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--only", nargs="+", metavar="TABLE", choices=[*CHOOSING, *CONFIRMING])
-    parser.add_argument("--json", metavar="FILE", help="default: results/hunt_hits.json")
+def stored_draws(
+    name: str, about: str | None, draws: int, tables: Sequence[str], argv: Sequence[str] | None
+) -> tuple[argparse.Namespace, Path, dict[str, Any]]:
+    """Read the options of a benchmark of tables, its file, and what the file has so far."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=about)
+    parser.add_argument("--draws", type=int, default=draws)
+    parser.add_argument("--only", nargs="+", metavar="TABLE", choices=tables, default=tables)
+    parser.add_argument("--json", metavar="FILE", help=f"default: results/{name}.json")
     parser.add_argument("--again", action="store_true", help="measure anew what the file has")
     args = parser.parse_args(argv)
-    folder = needed_folder()
-    path = Path(args.json) if args.json else record.RESULTS / "hunt_hits.json"
-    cells = json.loads(path.read_text())["cells"] if path.exists() and not args.again else []
-    for name in args.only or (*CONFIRMING, *CHOOSING):
+    path = Path(args.json) if args.json else record.RESULTS / f"{name}.json"
+    return args, path, json.loads(path.read_text()) if path.exists() and not args.again else {}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure the tables that the file has not, and print the page."""
+    args, path, result = stored_draws("hunt_hits", __doc__, 10, [*CONFIRMING, *CHOOSING], argv)
+    folder, cells = needed_folder(), result.get("cells", [])
+    for name in args.only:
         if not any(cell["set"] == name for cell in cells):
             cells += measure(name, folder, args.draws)
             record.write("hunt_hits", {"cells": cells}, path)

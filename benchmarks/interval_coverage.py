@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from benchmarks import record
+from benchmarks import markdown, record
 from rareclass import metrics
 from rareclass.metrics.areas import rare_above
 from rareclass.metrics.intervals import normal_quantile, wilson_interval
@@ -201,7 +201,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     highest; w is the mean width.
     """
     heads = ["measure", "rare rows m", *METHODS, "rareclass lowest at"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = []
     for name in MEASURES:
         for n_rare in RARE_ROWS:
             found = [row for row in rows if row["rare_rows"] == n_rare]
@@ -213,8 +213,8 @@ def table(rows: list[dict[str, Any]]) -> str:
                 line.append(f"{cover.mean():.1f} {spread} w {width:.3f}")
                 if method == "rareclass":
                     lowest = found[int(cover.argmin())]["scores"]
-            lines.append(f"| {' | '.join([*line, lowest])} |")
-    return "\n".join(lines)
+            lines.append([*line, lowest])
+    return markdown.table(heads, lines)
 
 
 def simulate(samples: int, resamples: int) -> list[dict[str, Any]]:
@@ -240,14 +240,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--resamples", type=int, default=300, help="of the bootstrap")
     parser.add_argument("--json", metavar="FILE", help="default: results/interval_coverage.json")
     args = parser.parse_args(argv)
-    if min(args.samples, args.resamples) < 1:
-        parser.error("--samples and --resamples must be at least 1")
     start = time.perf_counter()
-    try:
-        rows = simulate(args.samples, args.resamples)
-    except KeyboardInterrupt:
-        print("\nStopped; nothing was written.", file=sys.stderr)
-        return 130
+    rows = simulate(args.samples, args.resamples)
     print(f"Nominal {LEVEL:.0%} intervals: mean coverage in % (lowest-highest), w mean width")
     print(table(rows))
     seconds = time.perf_counter() - start

@@ -29,6 +29,7 @@ _PACKAGES = (
     "xgboost",
     "river",
     "dask",
+    "MAPIE",
 )
 
 

@@ -8,6 +8,11 @@ Beside each other, on the same draws:
 - plain: the best threshold that keeps the constraint on the held-out rows themselves.
 - scikit-learn: `TunedThresholdClassifierCV(cv="prefit")` on true probabilities, with a scorer that
   is the aim where the constraint is kept and -1 where not. Slow: on every 5th, 10th or 50th draw.
+- MAPIE (`pip install mapie`): `BinaryClassificationController` on the same probabilities and draws
+  as scikit-learn, confidence 0.9: with its defaults (100 thresholds, Bonferroni and Holm), and
+  testing 100 thresholds evenly spaced in log-odds in the order in which the constraint gets harder
+  to keep (for precision from ten starts). It controls the rate of alerts, not their number in a
+  batch: confidence 0.95 that a batch keeps its budget with a chance of 0.95.
 
 The second part learns as well: logistic regression on 5 columns, whose score is normal in each
 class, so that the model of all rows can be judged exactly: `DecisionClassifier` and
@@ -20,8 +25,10 @@ break: at most 10 percent at confidence 0.9. Others promise wherever held-out ro
 
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +52,9 @@ PRECISION, RECALL, FPR, ALERTS, BATCH = 0.3, 0.7, 0.01, 100, 5000
 # Of the draws: those that are learned from, and of either those that scikit-learn sees.
 LEARNED_SHARE = 4
 PEER_SHARE = {20: 5, 100: 10, 500: 50}
-METHODS = ("rareclass", "plain", "scikit-learn")
+DEFAULTS, SEQUENCE = MAPIE = ("MAPIE, defaults", "MAPIE, fixed sequence")
+METHODS = ("rareclass", "plain", "scikit-learn", *(MAPIE if find_spec("mapie") else ()))
+GRID = np.linspace(-4.0, 8.0, 2401)
 
 
 class Population(NamedTuple):
@@ -119,8 +128,7 @@ CASES = (
 
 def oracle(case: Case, above: Callable[[float], tuple[float, float]]) -> float:
     """What the best threshold gains that is known to keep the constraint."""
-    grid = np.linspace(-4.0, 8.0, 2401)
-    shares = [above(t) for t in grid]
+    shares = [above(t) for t in GRID]
     least = CONFIDENCE if case.kept is alert_chance else 1.0
     return max(case.gain(*s) for s in shares if case.kept(*s) >= least and sum(s) > 1e-9)
 
@@ -138,10 +146,6 @@ class ScoresAsClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """The column."""
         return np.column_stack([1.0 - X[:, 0], X[:, 0]])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """At one half."""
-        return (X[:, 0] > 0.5).astype(int)
 
 
 def scored_by(case: Case, y_true: np.ndarray, y_pred: np.ndarray) -> float:
@@ -166,6 +170,34 @@ def tuned(case: Case, model: Any, X: FloatArray, y: np.ndarray, cv: Any) -> Any:
     scorer = make_scorer(partial(scored_by, case))
     refit = cv != "prefit"
     return TunedThresholdClassifierCV(model, scoring=scorer, cv=cv, refit=refit).fit(X, y)
+
+
+# What MAPIE is asked for in each case: a metric, its level and the confidence.
+CONTROLLED = (
+    ("precision", PRECISION, CONFIDENCE),
+    ("recall", RECALL, CONFIDENCE),
+    ("fpr", FPR, CONFIDENCE),
+    ("predicted_positive_fraction", float(special.bdtri(ALERTS, BATCH, 0.95)), 0.95),
+)
+
+
+def controlled(case: Case, name: str, probability: FloatArray, y: np.ndarray) -> float | None:
+    """Return the threshold of the probability that MAPIE chooses, if any."""
+    from mapie.risk_control import BinaryClassificationController, FWERFixedSequenceTesting
+
+    risk, level, confidence = CONTROLLED[CASES.index(case)]
+    how: dict[str, Any] = {}
+    if name == SEQUENCE:
+        thresholds = special.expit(np.linspace(*special.logit([0.003, 0.99]), 100))
+        how["list_predict_params"] = thresholds if risk == "recall" else thresholds[::-1]
+        how["fwer_method"] = FWERFixedSequenceTesting(10 if risk == "precision" else 1)
+    controller = BinaryClassificationController(
+        lambda column: np.column_stack([1.0 - column, column]), risk, level, confidence,
+        best_predict_param_choice=case.gain_name, **how,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return controller.calibrate(probability, y).best_predict_param
 
 
 class Tally:
@@ -196,6 +228,27 @@ class Tally:
         }
 
 
+Shares = Callable[[float], tuple[float, float]]
+Tallies = dict[tuple[Case, str], Tally]
+
+
+def add_ours(tallies: Tallies, held: HeldOutCuts, above: Shares) -> None:
+    """Choose thresholds with confidence and without."""
+    for case in CASES:
+        for name, confidence in (("rareclass", CONFIDENCE), ("plain", None)):
+            found = case.rule.constraint.find(held, confidence, None)
+            tallies[case, name].add(case, found.met, above(held.threshold(found.cut)))
+
+
+def add_mapie(tallies: Tallies, probability: FloatArray, y: np.ndarray, above: Shares) -> None:
+    """Choose thresholds of the probability by MAPIE; `above` is given such a threshold."""
+    for case, name in tallies:
+        if name in MAPIE:
+            threshold = controlled(case, name, probability, y.astype(int))
+            promised = threshold is not None
+            tallies[case, name].add(case, promised, above(threshold) if promised else (0.0, 0.0))
+
+
 def given_scores(
     population: Population, n_rare: int, draws: int, seed: int
 ) -> list[dict[str, Any]]:
@@ -203,24 +256,23 @@ def given_scores(
     rng = np.random.default_rng([seed, n_rare, POPULATIONS.index(population)])
     y = np.arange(n_rare * (1 + MAJORITY_PER_RARE)) < n_rare
     tallies = {(case, name): Tally() for case in CASES for name in METHODS}
+    known = population.probability(GRID)
     for number in range(draws):
         scores = population.draw(y, rng)
         held = HeldOutCuts.read(y, scores)
+        add_ours(tallies, held, population.above)
+        if number % PEER_SHARE[n_rare]:
+            continue
+        probability = population.probability(scores)
+        add_mapie(tallies, probability, y, lambda p: population.above(np.interp(p, known, GRID)))
+        X = probability[:, None]
         for case in CASES:
-            for name, confidence in (("rareclass", CONFIDENCE), ("plain", None)):
-                found = case.rule.constraint.find(held, confidence, None)
-                shares = population.above(held.threshold(found.cut))
-                tallies[case, name].add(case, found.met, shares)
-            if number % PEER_SHARE[n_rare] == 0:
-                X = population.probability(scores)[:, None]
-                model = tuned(case, ScoresAsClassifier(), X, y.astype(int), "prefit")
-                called = X[:, 0] >= model.best_threshold_
-                threshold = held.threshold(int(np.searchsorted(held.ends, called.sum())))
-                promised = model.best_score_ >= 0.0
-                tallies[case, "scikit-learn"].add(case, promised, population.above(threshold))
-    return [
-        _cell(case, n_rare, population.name, population.above, METHODS, tallies) for case in CASES
-    ]
+            model = tuned(case, ScoresAsClassifier(), X, y.astype(int), "prefit")
+            called = probability >= model.best_threshold_
+            threshold = held.threshold(int(np.searchsorted(held.ends, called.sum())))
+            promised = model.best_score_ >= 0.0
+            tallies[case, "scikit-learn"].add(case, promised, population.above(threshold))
+    return _cells(n_rare, population.name, population.above, tallies)
 
 
 def learned_scores(n_rare: int, draws: int, seed: int) -> list[dict[str, Any]]:
@@ -228,8 +280,7 @@ def learned_scores(n_rare: int, draws: int, seed: int) -> list[dict[str, Any]]:
     rng = np.random.default_rng([seed, n_rare])
     y = np.arange(n_rare * (1 + MAJORITY_PER_RARE)) < n_rare
     centre = np.full(5, 2.5 / np.sqrt(5.0))
-    methods = ("rareclass", "plain", "scikit-learn")
-    tallies = {(case, name): Tally() for case in CASES for name in methods}
+    tallies = {(case, name): Tally() for case in CASES for name in METHODS}
 
     def above(model: LogisticRegression, threshold: float) -> tuple[float, float]:
         slope = model.coef_[0]
@@ -240,43 +291,40 @@ def learned_scores(n_rare: int, draws: int, seed: int) -> list[dict[str, Any]]:
     for number in range(draws):
         X = rng.normal(size=(len(y), 5)) + y[:, None] * centre
         model = DecisionClassifier(LogisticRegression(), ThresholdRule.f_beta()).fit(X, y)
-        held = HeldOutCuts.read(y, model.held_out_scores_)
+        shares = partial(above, model.estimator_)
+        add_ours(tallies, HeldOutCuts.read(y, model.held_out_scores_), shares)
+        if number % PEER_SHARE[n_rare]:
+            continue
+        probability = special.expit(model.held_out_scores_)
+        add_mapie(tallies, probability, y, lambda p, of=shares: of(special.logit(p)))
         for case in CASES:
-            for name, confidence in (("rareclass", CONFIDENCE), ("plain", None)):
-                found = case.rule.constraint.find(held, confidence, None)
-                shares = above(model.estimator_, held.threshold(found.cut))
-                tallies[case, name].add(case, found.met, shares)
-            if number % PEER_SHARE[n_rare] == 0:
-                peer = tuned(case, LogisticRegression(), X, y.astype(int), 5)
-                threshold = float(special.logit(peer.best_threshold_))
-                shares = above(peer.estimator_, threshold)
-                tallies[case, "scikit-learn"].add(case, peer.best_score_ >= 0.0, shares)
-    name, best = "logistic regression, 5 folds and refit", POPULATIONS[0].above
-    return [_cell(case, n_rare, name, best, methods, tallies) for case in CASES]
+            peer = tuned(case, LogisticRegression(), X, y.astype(int), 5)
+            found = above(peer.estimator_, float(special.logit(peer.best_threshold_)))
+            tallies[case, "scikit-learn"].add(case, peer.best_score_ >= 0.0, found)
+    name = "logistic regression, 5 folds and refit"
+    return _cells(n_rare, name, POPULATIONS[0].above, tallies)
 
 
-def _cell(
-    case: Case,
-    n_rare: int,
-    population: str,
-    above: Callable[[float], tuple[float, float]],
-    methods: tuple[str, ...],
-    tallies: dict[tuple[Case, str], Tally],
-) -> dict[str, Any]:
-    best = oracle(case, above)
-    return {
-        "scores": population,
-        "rare_rows": n_rare,
-        "constraint": case.rule.words,
-        "gain": case.gain_name,
-        "oracle": best,
-        **{name: tallies[case, name].summary(best) for name in methods},
-    }
+def _cells(n_rare: int, population: str, above: Shares, tallies: Tallies) -> list[dict[str, Any]]:
+    cells = []
+    for case in CASES:
+        best = oracle(case, above)
+        cells.append({
+            "scores": population,
+            "rare_rows": n_rare,
+            "constraint": case.rule.words,
+            "gain": case.gain_name,
+            "oracle": best,
+            **{name: tallies[case, name].summary(best) for name in METHODS},
+        })  # fmt: skip
+    return cells
 
 
 def measure(draws: int, seed: int) -> dict[str, Any]:
     """Every population, number of rare rows and constraint."""
     start = time.perf_counter()
+    if not find_spec("mapie"):
+        print("MAPIE is left out: it is not installed (pip install mapie).")
     cells = []
     for n_rare in RARE_ROWS:
         for population in POPULATIONS:
@@ -299,18 +347,18 @@ def render(result: dict[str, Any]) -> str:
         "promise, in %, then the gain as a share of the best possible threshold's. The last column "
         "is the gain of the best possible threshold."
     ]
+    methods = [name for name in (*METHODS[:3], *MAPIE) if name in result["cells"][0]]
     for name in dict.fromkeys(cell["scores"] for cell in result["cells"]):
         rows = []
         for cell in (cell for cell in result["cells"] if cell["scores"] == name):
             line = [cell["constraint"], str(cell["rare_rows"])]
-            for method in METHODS:
-                of = cell[method]
+            for of in (cell[method] for method in methods):
                 line.append(
                     f"{100 * of['promised']:.0f} / {100 * of['broken']:.1f}, "
                     f"{of['gain_of_oracle']:.2f}"
                 )
             rows.append([*line, f"{cell['gain']} {cell['oracle']:.2f}"])
-        header = ["constraint", "rare rows", *METHODS, "oracle"]
+        header = ["constraint", "rare rows", *methods, "oracle"]
         parts.append(f"Scores: {name}\n\n{table(header, rows)}")
     return "\n\n".join(parts)
 

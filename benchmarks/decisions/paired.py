@@ -25,6 +25,7 @@ from scipy import special
 
 from benchmarks.decisions import command
 from benchmarks.markdown import table
+from benchmarks.pages.page import chosen
 from rareclass.metrics.intervals import Interval, difference_interval
 from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.scored_classes import ScoredPair, split_pair
@@ -185,7 +186,7 @@ def _by_method(rows: Sequence[dict[str, Any]], key: str, worst: Any) -> str:
     lines = []
     for name in MEASURES:
         for n_rare in RARE_ROWS:
-            own = [r for r in rows if r["measure"] == name and r["rare_rows"] == n_rare]
+            own = chosen(rows, measure=name, rare_rows=n_rare)
             line = [name, str(n_rare)]
             for method in METHODS:
                 values = [100.0 * row[method][key] for row in own]
@@ -200,11 +201,7 @@ def _power(rows: Sequence[dict[str, Any]]) -> str:
         for population in dict.fromkeys(row["population"] for row in rows):
             line = [name, population]
             for n_rare in RARE_ROWS:
-                (row,) = (
-                    r
-                    for r in rows
-                    if (r["measure"], r["population"], r["rare_rows"]) == (name, population, n_rare)
-                )
+                (row,) = chosen(rows, measure=name, population=population, rare_rows=n_rare)
                 for method in ("rareclass", "unpaired"):
                     found = row[method]
                     line.append(f"{100.0 * found['leaves_out_0']:.0f} w {found['width']:.3f}")

@@ -51,10 +51,6 @@ def _honest(result: Result) -> Finding:
     )
 
 
-def _mean_and_most(shares: list[float]) -> tuple[float, float]:
-    return 100.0 * float(np.mean(shares)), 100.0 * max(shares)
-
-
 @page(
     "constraints",
     "Thresholds that keep a constraint",
@@ -69,14 +65,24 @@ def _constraints(result: Result) -> Finding:
     cells = result["cells"]
 
     def shown(method: str) -> str:
-        mean, most = _mean_and_most([cell[method]["broken"] for cell in cells])
-        return f"{mean:.1f} % in the mean, {most:.1f} % at most"
+        shares = [100.0 * cell[method]["broken"] for cell in cells]
+        return f"{np.mean(shares):.1f} % in the mean, {max(shares):.1f} % at most"
 
+    def gains(method: str) -> np.ndarray:
+        of = [cell[method] for cell in cells]
+        return np.array([c["promised"] and c["promised"] * c["gain_of_oracle"] for c in of])
+
+    ours, mapie = gains("rareclass"), gains(constraints.SEQUENCE)
+    n_ahead = np.count_nonzero(mapie > ours + 0.005)
     return Finding(
         f"Draws in which fresh rows break the promised constraint, {len(cells)} cells",
-        f"ThresholdRule (confidence {result['confidence']:g}) {shown('rareclass')}",
+        f"ThresholdRule (confidence {result['confidence']:g}) {shown('rareclass')}; its mean gain, "
+        f"0 without a promise, is {ours.mean():.2f} of the best possible threshold's",
         f"the threshold that just keeps it on the held-out rows {shown('plain')}; scikit-learn's "
-        f"TunedThresholdClassifierCV {shown('scikit-learn')}",
+        f"TunedThresholdClassifierCV {shown('scikit-learn')}; MAPIE's risk control, a fixed "
+        f"sequence, {shown(constraints.SEQUENCE)}, mean gain {mapie.mean():.2f}, above "
+        f"ThresholdRule's by more than 0.005 in {n_ahead} cells (gains not tested; peers on every "
+        "5th, 10th or 50th draw)",
     )
 
 

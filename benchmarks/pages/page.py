@@ -169,14 +169,6 @@ def chosen(cells: Iterable[Result], **about: Any) -> list[Result]:
     return [cell for cell in cells if all(cell.get(k) == v for k, v in about.items())]
 
 
-def means_by(cells: Iterable[Mapping[str, Any]], by: str, value: str) -> dict[Any, float]:
-    """Return the mean of one entry of the cells for each value of another entry."""
-    found: dict[Any, list[float]] = {}
-    for cell in cells:
-        found.setdefault(cell[by], []).append(cell[value])
-    return {name: fmean(values) for name, values in found.items()}
-
-
 def mean_of_each(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Return the mean of every entry over rows that all have the same entries."""
     first, *others = rows

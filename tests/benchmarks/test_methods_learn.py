@@ -6,8 +6,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from benchmarks import data_sets, peers
-from benchmarks.decisions import paired
-from benchmarks.decisions.constraints import CASES, POPULATIONS, oracle
+from benchmarks.decisions import constraints, paired
 from benchmarks.paper_tables import fig3
 from benchmarks.peers import Task
 from benchmarks.several_classes.measures import measures
@@ -78,9 +77,11 @@ def test_the_score_of_the_simulated_mixture_is_the_log_density_ratio(overlap):
         assert np.mean(ratio * (majority[:, axis] < 0.5)) == pytest.approx(share, abs=0.01)
 
 
-def test_the_oracle_keeps_the_constraint():
-    case = CASES[2]  # false-positive rate <= .01, at 2.326
-    assert oracle(case, POPULATIONS[0].above) == pytest.approx(0.569, abs=0.002)
+def test_the_oracle_keeps_the_constraint_and_mapie_is_asked_for_the_rate_of_a_batch():
+    best = constraints.oracle(constraints.CASES[2], constraints.POPULATIONS[0].above)
+    assert best == pytest.approx(0.569, abs=0.002)  # false-positive rate <= .01, at 2.326
+    _, rate, chance = constraints.CONTROLLED[3]
+    assert constraints.alert_chance(rate, rate) == pytest.approx(chance)
 
 
 @pytest.mark.parametrize("rounded", [False, True])
@@ -106,10 +107,9 @@ def test_spectral_norms_of_nystrom_errors(repeated):
         X[1:40:2] = X[0:40:2]
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / 6)
     draws = [np.sort(rng.choice(80, 12, replace=False)) for _ in range(4)]
-    wanted = []
-    for R in draws:
-        inverse = np.linalg.pinv(K[np.ix_(R, R)], rcond=1e-12, hermitian=True)
-        wanted.append(np.linalg.norm(K - K[:, R] @ inverse @ K[R], 2))
+    inverses = [np.linalg.pinv(K[np.ix_(R, R)], rcond=1e-12, hermitian=True) for R in draws]
+    pairs = zip(draws, inverses, strict=True)
+    wanted = [np.linalg.norm(K - K[:, R] @ inverse @ K[R], 2) for R, inverse in pairs]
     found, steps = fig3.spectral_norms(fig3.NystromErrors(K, draws), 80, 4, seed=0)
     np.testing.assert_allclose(found, wanted, rtol=1e-3)
     assert steps < 30
