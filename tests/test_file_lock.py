@@ -66,7 +66,7 @@ def test_a_folder_of_a_stream_names_the_process(tmp_path):
 
     folder = tmp_path / "run"
     with other_process(folder, "folder", LOCK) as child:
-        said = rf"--checkpoint .*run is in use by another running rareclass, process {child.pid}\."
+        said = rf"folder=.*run'\) is in use by another running rareclass, process {child.pid}\."
         with pytest.raises(InputError, match=said), claimed(folder):
             pass
     with claimed(folder):

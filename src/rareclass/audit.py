@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.typed_table import TypedTable, in_memory
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, too_few_rows
 from rareclass.explain.explaining import explain, strongest_of
 from rareclass.explain.near_cases import case_features, nearest_of
 from rareclass.labels.two_classes import label_column, missing_labels
@@ -258,10 +258,9 @@ def check_labels(y: Any) -> None:
             "The labels hold one class only.", "Give rows of two classes.", ErrorKind.LABELS
         )
     if counts[1].min() < 2:
-        raise InputError(
+        raise too_few_rows(
             "The rare class has 1 row, which cannot be both trained on and held out.",
             "Give more rare rows, or look for cases with rareclass hunt.",
-            ErrorKind.TOO_FEW_ROWS,
         )
 
 

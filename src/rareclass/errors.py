@@ -3,8 +3,11 @@
 import errno
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import StrEnum
+from functools import partial
 from shlex import join, quote
+from typing import Literal
 
 # Errors of the machine: no room, no right, a broken device, too many open files.
 _OF_THE_MACHINE = {
@@ -13,6 +16,28 @@ _OF_THE_MACHINE = {
 }  # fmt: skip
 # Letters by which a name may differ from the one that was meant.
 _MOST_SLIPS = 3
+# Parameters of Python whose option of the command line has another name.
+OPTIONS = {
+    "categories": "category", "costs": "cost", "file": "token_file", "folder": "checkpoint",
+    "id_column": "id", "ignored": "ignore", "kernel_memory": "memory", "key": "id",
+    "n_balls": "balls", "parameters": "param", "pos_label": "positive", "rare_class": "class",
+    "scores": "score", "seconds": "time_budget", "time_column": "time", "weigh_copies": "copies",
+}  # fmt: skip
+# Estimators behind the values of ``--method``.
+_ESTIMATORS = {
+    "auto": "RareClassifier", "mibc": "MIBC", "ordinal-rankrc": "OrdinalRankRC", "rankrc": "RankRC",
+}  # fmt: skip
+# Parameters that take a list, and whose option may be given many times.
+_LISTS = {
+    "drop", "keep", "categories", "ignored", "positive", "rest", "rare", "cleared", "members",
+    "levels",
+}  # fmt: skip
+
+
+Interface = Literal["Python", "command line", "HTTP"]
+# Interface of the process, which its threads share, and of a request that a thread answers.
+_process: list[Interface] = ["Python"]
+_request: ContextVar[Interface] = ContextVar("request")
 
 
 class ErrorKind(StrEnum):
@@ -107,9 +132,7 @@ def system_faults() -> Iterator[None]:
         yield
     except MemoryError as error:
         raise InputError(
-            "The machine ran out of memory.",
-            "Use fewer rows or columns (--drop).",
-            ErrorKind.MEMORY,
+            "The machine ran out of memory.", "Use fewer rows or columns.", ErrorKind.MEMORY
         ) from error
     except OSError as error:
         if not is_system_fault(error):
@@ -163,42 +186,97 @@ def counted(number: float, noun: str, many: str = "") -> str:
     return f"{number:,.0f} {noun if number == 1 else many or noun + 's'}"
 
 
-def command_line(*words: object) -> str:
+def command_line(*words: object, **options: object) -> str:
     """Return a command of ours to type in a shell, its words quoted where they need it.
 
-    >>> command_line("score", "pay model.rareclass", "NEW_ROWS.csv")
-    "rareclass score 'pay model.rareclass' NEW_ROWS.csv"
+    The value of an option that is None is still to come.
+
+    >>> command_line("score", "pay model.rareclass", out="a.csv", top=None)
+    "rareclass score 'pay model.rareclass' --out a.csv --top"
     """
-    return join(["rareclass", *map(str, words)])
+    pairs = [(f"--{name}", value) for name, value in options.items()]
+    given = [str(word) for pair in pairs for word in pair if word is not None]
+    return join(["rareclass", *map(str, words), *given])
 
 
-def column_hint(name: str, columns: Iterable[str], option: str) -> str:
-    """Word a `name_hint`, or for columns joined by commas that the option is to be repeated.
+@contextmanager
+def called_from_the_command_line() -> Iterator[None]:
+    """Word messages within the block, of all threads, for the command line."""
+    _process.append("command line")
+    try:
+        yield
+    finally:
+        _process.pop()
 
-    >>> column_hint("age,job", ["age", "job"], "--drop")
-    'One column each time: --drop age --drop job.'
+
+def called_by_http() -> None:
+    """Word messages of this thread or task for HTTP from now on."""
+    _request.set("HTTP")
+
+
+def setting(name: str, *values: object, elsewhere: str = "") -> str:
+    """Return a parameter, with its values where some are given, as the caller would write it.
+
+    `name` is the parameter of Python, and `elsewhere` are the words for callers of Python and HTTP
+    where these may have none. A request over HTTP has no settings.
+
+    >>> setting("categories"), setting("drop", "a b"), setting("holdout", 0)
+    ('categories=', "drop=['a b']", 'holdout=0')
+    >>> with called_from_the_command_line():
+    ...     setting("categories"), setting("drop", "a b"), setting("holdout", 0)
+    ('--category', "--drop 'a b'", '--holdout 0')
     """
-    known = list(columns)
-    parts = [part.strip() for part in name.split(",")]
-    if len(parts) > 1 and all(part in known for part in parts):
-        return f"One column each time: {' '.join(f'{option} {quote(part)}' for part in parts)}."
-    return name_hint(name, known)
+    interface = _request.get(_process[-1])
+    if interface == "command line":
+        option = f"--{OPTIONS.get(name, name).replace('_', '-').lower()}"
+        words = [_words_of(name, each) for each in values]
+        return " ".join(f"{option} {quote(each)}" for each in words) or option
+    if elsewhere:
+        return elsewhere
+    if interface == "HTTP":
+        return " ".join(["the setting", name, *map(str, values)])
+    if name == "method" and values:
+        return _ESTIMATORS[str(values[0])]
+    given = list(values) if name in _LISTS else values[0] if values else ""
+    return f"{name}={given!r}" if values else f"{name}="
+
+
+def _words_of(name: str, value: object) -> str:
+    """Return a value as the command line takes it."""
+    if isinstance(value, bool):
+        no, yes = ("drop", "weigh") if name == "weigh_copies" else ("no", "yes")
+        return yes if value else no
+    is_quoted = name in _LISTS and "," in str(value)  # else it would be several words
+    return '"{}"'.format(str(value).replace('"', '""')) if is_quoted else str(value)
 
 
 def missing_column(where: str, name: str, columns: Iterable[str], option: str = "") -> InputError:
-    """Return the error of a column that is not there; `where` ends in "has" or "there is".
+    """Return the error of a column that is not there; a setting, the `option`, may have named it.
 
-    >>> str(missing_column("--time: there is", "dya", ["day"], "--time"))
-    "--time: there is no column 'dya'. Did you mean 'day'?"
+    >>> str(missing_column("day.csv", "dya", ["day"]))
+    "day.csv has no column 'dya'. Did you mean 'day'?"
+    >>> str(missing_column("day.csv", "q", ["day"], "time"))
+    "time=: there is no column 'q'. The columns are: day."
     """
-    hint = column_hint(name, columns, option) if option else name_hint(name, columns)
-    message = f"{where} no column {name!r}."
-    return InputError(message, hint, ErrorKind.MISSING_COLUMN, column=name)
+    has = f"{setting(option)}: there is" if option else f"{where} has"
+    hint = name_hint(name, columns)
+    return InputError(f"{has} no column {name!r}.", hint, ErrorKind.MISSING_COLUMN, column=name)
+
+
+def named_twice(column: str, setting_: str, other: str) -> InputError:
+    """Return the error of a column that two settings name, which exclude each other."""
+    message = f"Column {column!r} is both {setting(setting_)} and {setting(other)}."
+    return combination_error(message, f"Name another for {setting(setting_)}.", column=column)
 
 
 def no_rows(where: object) -> InputError:
     """Return the error of a table without rows."""
     return too_few_rows(f"{where} has no rows.", "Give one with rows.")
+
+
+def fit_of_a_rare_class() -> str:
+    """Return the remedy where a model of ordered levels cannot do what one of a rare class can."""
+    return f"Fit one of a rare class: {setting('method', 'auto')} {setting('positive', 'LEVEL')}."
 
 
 def left_out_text(n_rows: int, lacks: str) -> str:
@@ -220,6 +298,15 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
+# Errors by their kind: of a setting's value, of settings that exclude each other or of which one is
+# missing, of an output that is there or is an input, of too few rows, of labels.
+setting_error = partial(InputError, kind=ErrorKind.SETTING)
+combination_error = partial(InputError, kind=ErrorKind.COMBINATION)
+existing_file = partial(InputError, kind=ErrorKind.EXISTING_FILE)
+too_few_rows = partial(InputError, kind=ErrorKind.TOO_FEW_ROWS)
+label_error = partial(InputError, kind=ErrorKind.LABELS)
+
+
 def bad_cell(
     message: str,
     remedy: str,
@@ -234,26 +321,6 @@ def bad_cell(
 def unsupported(message: str, remedy: str, column: str | None = None) -> InputError:
     """Return the error of what this model, method or table cannot do."""
     return InputError(message, remedy, ErrorKind.UNSUPPORTED, column=column)
-
-
-def setting_error(message: str, remedy: str = "") -> InputError:
-    """Return the error of the value of a parameter or an option."""
-    return InputError(message, remedy, ErrorKind.SETTING)
-
-
-def combination_error(message: str, remedy: str) -> InputError:
-    """Return the error of options or parameters that exclude each other."""
-    return InputError(message, remedy, ErrorKind.COMBINATION)
-
-
-def too_few_rows(message: str, remedy: str) -> InputError:
-    """Return the error of rows, or rows of a class, that do not suffice."""
-    return InputError(message, remedy, ErrorKind.TOO_FEW_ROWS)
-
-
-def label_error(message: str, remedy: str) -> InputError:
-    """Return the error of labels that are unknown, missing, of one class or of too many."""
-    return InputError(message, remedy, ErrorKind.LABELS)
 
 
 def unknown_name(message: str, name: str, known: Iterable[str]) -> InputError:

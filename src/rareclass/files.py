@@ -10,14 +10,14 @@ import stat
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, existing_file
 from rareclass.remote import RemotePath
 from rareclass.scratch_file import scratch_folder
 
@@ -228,11 +228,7 @@ def _temporary_beside(path: Path, former: Path) -> Path:
         there = next(each for each in (folder, *folder.parents) if os.path.exists(each))
         if not os.path.isdir(there):
             folder, what, remedy = there, "is not a folder", "Choose another name."
-        raise InputError(
-            f"Cannot write {path}: {folder} {what}.",
-            remedy,
-            ErrorKind.UNWRITABLE,
-        )
+        raise InputError(f"Cannot write {path}: {folder} {what}.", remedy, ErrorKind.UNWRITABLE)
     temporary = _name_beside(path)
     with writing(path):
         # Not by `tempfile`: a new file obeys the umask.
@@ -263,7 +259,7 @@ def _kept(file: Path, error: InputError) -> InputError:
     )
 
 
-def check_writable(path: Path, option: str = "--out") -> None:
+def check_writable(path: Path, option: str) -> None:
     """Raise `InputError` now where `path`, the value of `option`, could not be written later."""
     if isinstance(path, RemotePath):
         path.check_writable(option)
@@ -282,6 +278,16 @@ def check_writable(path: Path, option: str = "--out") -> None:
     _temporary_beside(target, target).unlink(missing_ok=True)
 
 
+def check_own_folder(folder: Path, option: str, others: Iterable[str]) -> None:
+    """Raise `InputError` where a folder, the value of `option`, is a file or holds `others`."""
+    if folder.exists() and not folder.is_dir():
+        message, remedy = f"{option} {folder} is a file.", "Give the name of a folder."
+        raise existing_file(message, remedy)
+    for other in others:
+        message = f"{option} {folder} holds other files, such as {other!r}."
+        raise existing_file(message, "Give a new folder, or an empty one.")
+
+
 def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> None:
     """Raise `InputError` where `path` is one of the files read, `inputs` by their names."""
     for what, read in inputs.items():
@@ -289,9 +295,7 @@ def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> 
         if isinstance(path, Path) and isinstance(read, Path) and path.exists() and read.exists():
             is_same = path.samefile(read)
         if is_same:
-            raise InputError(
-                f"{option} {path} is {what}.", "Give another name.", ErrorKind.EXISTING_FILE
-            )
+            raise existing_file(f"{option} {path} is {what}.", "Give another name.")
 
 
 def check_not_inside(path: Path, option: str, read: Location) -> None:
@@ -300,10 +304,9 @@ def check_not_inside(path: Path, option: str, read: Location) -> None:
         return
     is_far = isinstance(path, RemotePath), isinstance(read, RemotePath)
     if is_far[0] == is_far[1] and read.is_dir() and read.resolve() in path.resolve().parents:
-        raise InputError(
+        raise existing_file(
             f"{option} {path} is inside the folder to be read, and would be a part of its table.",
             "Choose another folder.",
-            ErrorKind.EXISTING_FILE,
         )
 
 

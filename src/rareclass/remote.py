@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, setting, setting_error, unsupported
 from rareclass.scratch_file import BytesAt, Scratch, read_file_at
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -30,11 +30,8 @@ def path_of(name: str | os.PathLike[str]) -> Path:
         return cast(Path, name)
     text = os.fspath(name)
     if not text.strip():
-        raise InputError(
-            "The name of a file is empty.",
-            "Give a name; . is the current folder.",
-            ErrorKind.SETTING,
-            value=text,
+        raise setting_error(
+            "The name of a file is empty.", "Give a name; . is the current folder.", value=text
         )
     scheme = _URL.match(text)
     if scheme is None or isinstance(name, Path):
@@ -77,10 +74,9 @@ class RemotePath(PurePosixPath):
     __repr__ = __str__
 
     def __fspath__(self) -> str:
-        raise InputError(
+        raise unsupported(
             f"{self} is not on this machine's disk, where this has to be.",
             "Give a file or folder of this machine, and copy it afterwards.",
-            ErrorKind.UNSUPPORTED,
         )
 
     def resolve(self) -> "RemotePath":
@@ -210,11 +206,10 @@ class RemotePath(PurePosixPath):
             remedy = 'pip install "rareclass[s3]" is for s3://.'
             return InputError(f"{self}: {words}.", remedy, ErrorKind.MISSING_PACKAGE)
         if isinstance(error, ValueError):
-            return InputError(
+            return unsupported(
                 f"{self} is not an address that can be read: {words}.",
                 "Give s3://, gs://, az://, https:// or the name of a file; a database is read with "
-                "--query, or with rareclass.rows.from_table(query=).",
-                ErrorKind.UNSUPPORTED,
+                f"{setting('query')}.",
             )
         return InputError(
             f"Cannot reach {self}: {words}.",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, setting
 
 _HAS_PREADV = os.name == "posix"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -105,8 +105,8 @@ class Scratch:
             return self._no_room()
         return InputError(
             f"Cannot write rows to the scratch folder {self.folder}: {error.strerror or error}.",
-            "Name another: scratch= (--scratch on the command line), or the environment variable "
-            "TMPDIR.",
+            f"Name another: scratch= ({setting('scratch')} on the command line), or the "
+            "environment variable TMPDIR.",
             ErrorKind.UNWRITABLE,
         )
 
@@ -116,7 +116,7 @@ class Scratch:
         return InputError(
             f"The scratch folder {self.folder} has no room for the decoded rows: {needed} bytes "
             f"are needed, {free:,} are free there.",
-            "Name a folder on a larger disk: scratch= (--scratch on the command line), or the "
+            f"Name a folder on a larger disk: {setting('scratch')}, or the "
             "environment variable TMPDIR.",
             ErrorKind.UNWRITABLE,
         )

@@ -101,21 +101,6 @@ def test_the_time_and_the_objective_are_taken(train_csv, out, monkeypatch):
     assert seen == [("standard", 45.0, "average_precision", 2)] * 2
 
 
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    ("words", "kind", "facts"),
-    [
-        (("--time-budget", "soon"), ErrorKind.SETTING, ("--time-budget soon", "60", "5m")),
-        (("--time-budget", "0"), ErrorKind.SETTING, ("--time-budget 0", "60", "5m")),
-        (("--members", "extra tree"), ErrorKind.SETTING, ("'extra tree'", "'extra trees'")),
-        (("--members", "q"), ErrorKind.SETTING, ("'q'", "auto, kernel, trees", "extra trees")),
-    ],
-)
-def test_wrong_words(train_csv, out, words, kind, facts):
-    refusal(invoke("fit", train_csv, "-t", "fraud", "-o", out, *words), kind, *facts)
-    assert not out.exists()
-
-
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("method", "option", "values", "belongs_to", "instead"),

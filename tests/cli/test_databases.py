@@ -93,20 +93,14 @@ def test_files_of_databases(make, table, tmp_path):
         (("postgresql:/u:hush@h/d", *ALL), ErrorKind.SETTING, ("@", "%40", "PGPASSWORD")),
         (("sqlite:///no.db",), ErrorKind.SETTING, ("--query", "sqlite:///no.db")),
         (("sqlite:///no.db", *ALL), ErrorKind.MISSING_FILE, ("no.db", "sqlite:///no.db")),
-        (
-            ("{uri}", *ALL, "--separator", ";"),
-            ErrorKind.SETTING,
-            ("--separator", "postgresql://rare:***@"),
-        ),
+        (("{uri}", *ALL, "--separator", ";"), ErrorKind.SETTING,
+         ("--separator", "postgresql://rare:***@")),
         (("{uri}", "--query", "SELECT * FROM nowhere"), ErrorKind.CONNECTION, ('"nowhere"',)),
-        (
-            ("{uri}", "--query", "SELECT amount FROM payments"),
-            ErrorKind.MISSING_COLUMN,
-            ("--target", "'fraud'", "amount"),
-        ),
+        (("{uri}", "--query", "SELECT amount FROM payments"), ErrorKind.MISSING_COLUMN,
+         ("--target", "'fraud'", "amount")),
         (("{uri}x", *ALL), ErrorKind.CONNECTION, ('"postgresx"',)),
     ],
-)
+)  # fmt: skip
 def test_faults(postgresql_payments, tmp_path, words, kind, facts):
     words = [word.format(uri=postgresql_payments) for word in words]
     done = invoke("fit", *words, "-t", "fraud", "-o", tmp_path / "m.rareclass")

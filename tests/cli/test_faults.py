@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import re
 import shutil
 import zipfile
 from io import BytesIO
@@ -49,11 +48,8 @@ def with_cell(column, row, text):
             for option in ("--target", "--drop", "--category", "--keep")
         ),
         (None, ("--positive", "yess"), ["'yess'", "Did you mean 'yes'?"]),
-        (
-            with_cell("amount", 16, "about 40"),
-            (),
-            ["all but 1 of its", "'about 40' at row 17", "--drop amount"],
-        ),
+        (with_cell("amount", 16, "about 40"), (),
+         ["all but 1 of its", "'about 40' at row 17", "--drop amount"]),
         *(
             (with_cell("amount", 4, value), (), ["Column 'amount' holds", "at row 5"])
             for value in ("inf", "-inf", "1e39")
@@ -69,23 +65,27 @@ def with_cell(column, row, text):
         ),
         (None, ("--method", "mibc", "--covariance", "round"), ["factor"]),
         (None, ("--method", "magic"), ["rankrc"]),
-        (
-            None,
-            ("--method", "rankrc", "--width", "broad"),
-            ["--width broad is not a number above zero. Give auto, mean, or a number"],
-        ),
+        (None, ("--method", "rankrc", "--width", "broad"),
+         ["--width broad is not a number above zero. Give auto, mean, or a number"]),
         (None, ("--holdout", "1.5"), ["holdout"]),
         (None, ("--memory", "plenty"), ["not a size"]),
         (None, ("--separator", "ab"), ["not one plain character"]),
         (None, ("--keep", "items", "--drop", "items"), ["both --keep and --drop"]),
-        (
-            with_cell("country", 6, None),
-            ("--groups", "country"),
-            ["--groups country has no value at row 7"],
-        ),
+        (with_cell("country", 6, None), ("--groups", "country"),
+         ["--groups country has no value at row 7"]),
         (None, ("--keep", "fraud"), ["both --keep and --target"]),
+        (None, ("--targte", "x"), ["No such option"]),
+        (None, ("--memory", "1MB"), ["needs about", "MiB", "976.6 KiB may be used"]),
+        (None, ("--time-budget", "soon"), ["--time-budget soon", "60", "5m"]),
+        (None, ("--effort", "fast"), ["'--effort': 'fast' is not one of"]),
+        (None, ("--members", "extra tree"), ["'extra tree'", "'extra trees'"]),
+        (None, ("--members", "kernel,trees", "--members", "q"), ["'q'", "auto, kernel, trees"]),
+        (None, ("--drop", "items,x"), ["--drop: there is no column 'x'"]),
+        (None, ("--drop", '"items, x"'), ["'items, x'"]),
+        (None, ("--drop", "items", "--keep", "y, x"), ["--keep: there is no column 'y'"]),
+        (None, ("--positive", "yes,x"), ["--positive: no row has 'x'"]),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_learned_is_refused(tmp_path, table, change, words, answers):
     path = write(tmp_path / "t.csv", table if change is None else change(table))
     said = fit(path, *words)
@@ -93,9 +93,11 @@ def test_what_cannot_be_learned_is_refused(tmp_path, table, change, words, answe
         assert each in said
 
 
-def test_target_not_given_lists_the_columns(train_csv):
+def test_target_and_separator_are_asked_where_they_are_needed(train_csv):
     said = complaint("fit", train_csv, "--out", train_csv.parent / "m.rareclass")
     says(said, "--target is missing", "amount")
+    purchases().write_parquet(train_csv.with_suffix(".parquet"))
+    assert "is a Parquet file" in fit(train_csv.with_suffix(".parquet"), "--separator", ";")
 
 
 def test_text_in_a_number_column_when_scoring(fitted, tmp_path):
@@ -112,21 +114,15 @@ def test_text_in_a_number_column_when_scoring(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("change", "words", "answers"),
     [
-        (
-            lambda t: t.rename({"amount": "amounts"}),
-            ("score", "--out", "s.csv"),
-            ["lacks column 'amount'", "Did you mean 'amounts'?"],
-        ),
+        (lambda t: t.rename({"amount": "amounts"}), ("score", "--out", "s.csv"),
+         ["lacks column 'amount'", "Did you mean 'amounts'?"]),
         (None, ("score", "--out", "s.csv", "--id", "ordr"), ["Did you mean 'order'?"]),
         (None, ("score", "--out", "s.xls"), [".csv or .parquet"]),
         (lambda t: t.drop("fraud"), ("evaluate",), ["has no column 'fraud'"]),
-        (
-            lambda t: t.filter(pl.col("fraud") == "no"),
-            ("evaluate",),
-            ["no row has the target value 'yes'"],
-        ),
+        (lambda t: t.filter(pl.col("fraud") == "no"), ("evaluate",),
+         ["no row has the target value 'yes'"]),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_scored_or_judged_is_refused(
     fitted, tmp_path, monkeypatch, change, words, answers
 ):
@@ -172,11 +168,6 @@ def test_files_that_cannot_be_learned_from(tmp_path, name, content, answers):
         (tmp_path / name).write_bytes(content)
     said = fit(tmp_path / name)
     assert all(each in said for each in answers)
-
-
-def test_a_parquet_file_has_no_separator(tmp_path):
-    purchases().write_parquet(tmp_path / "t.parquet")
-    assert "is a Parquet file" in fit(tmp_path / "t.parquet", "--separator", ";")
 
 
 def test_unwritable_output_is_found_before_training(train_csv, monkeypatch):
@@ -238,30 +229,18 @@ def packed_tree(stored):
         (encrypted, "encrypted"),
         (foreign, "there is no kind 'os.system'"),
         (lambda _: packed_tree(Stored({"a": 1}, {})), "is not a model file"),
-        (
-            lambda _: packed_tree(Stored({"rareclass model": 99, "parts": {}}, {})),
-            f"reads format {FORMAT} alone",
-        ),
+        (lambda _: packed_tree(Stored({"rareclass model": 99, "parts": {}}, {})),
+         f"reads format {FORMAT} alone"),
         (lambda _: packed_tree(Stored({"rareclass model": FORMAT, "parts": {}}, {})), "damaged"),
         (None, "does not exist"),
     ],
-)
+)  # fmt: skip
 def test_files_that_are_no_models(fitted, tmp_path, change, said):
     path = tmp_path / "m.rareclass"
     if change is not None:
         path.write_bytes(change(fitted.model.read_bytes()))
     for words in (("score", "--out", tmp_path / "s.csv"), ("evaluate",)):
         assert said in complaint(words[0], path, fitted.new, *words[1:])
-
-
-def test_an_unknown_option(train_csv):
-    assert "No such option" in complaint("fit", train_csv, "--targte", "x")
-
-
-def test_fit_says_what_memory_it_needs(train_csv):
-    said = fit(train_csv, "--memory", "1MB")
-    assert re.search(r"needs about \d+\.\d MiB", said)
-    assert "976.6 KiB may be used" in said
 
 
 def test_too_many_rare_rows_for_the_memory(fitted, tmp_path, monkeypatch):
@@ -286,16 +265,6 @@ def test_outputs_are_replaced_only_where_said(fitted, tmp_path, verb):
     assert out.read_text() == "mine"
     run(*words, "--overwrite")
     assert out.read_bytes() != b"mine"
-
-
-@pytest.mark.parametrize(
-    ("verb", "out", "options"),
-    [("fit", "--out", ("--drop", "--keep", "--category")), ("stream", "--checkpoint", ("--drop",))],
-)
-def test_several_columns_in_one_option(train_csv, verb, out, options):
-    for option in options:
-        words = (verb, train_csv, "-t", "fraud", option, "items, country", out, "made")
-        refusal(invoke(*words), ErrorKind.MISSING_COLUMN, f"{option} items {option} country")
 
 
 def copied(fitted, folder):

@@ -193,13 +193,10 @@ WRONG = [
         (("--cleared", "fraud"), ErrorKind.COMBINATION, ("'fraud'", "--rare", "--cleared")),
         ((*OK, "--drop", "amuont"), ErrorKind.MISSING_COLUMN, ("'amuont'", "'amount'")),
         *(((*OK, *each), ErrorKind.SETTING, (" ".join(each),)) for each in WRONG),
-        (
-            (*OK, "--kernel", "none", "--width", "2"),
-            ErrorKind.COMBINATION,
-            ("--width 2", "--kernel gaussian"),
-        ),
+        ((*OK, "--kernel", "none", "--width", "2"), ErrorKind.COMBINATION,
+         ("--width 2", "--kernel gaussian")),
     ],
-)
+)  # fmt: skip
 def test_options_that_cannot_be_met(data, more, kind, facts):
     refusal(hunt_in_vain(data, *more), kind, *facts)
 

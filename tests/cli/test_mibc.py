@@ -89,7 +89,7 @@ def test_rankrc_suggests_it_when_it_will_take_long(mibc, tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.fit.kernel_methods._QUESTION", 1e7)
     said = run("fit", mibc.train, *words)
     assert "RankRC is likely to take about" in said
-    assert said.index("--method mibc") < said.index("held-out rows")
+    assert said.index("mibc, a linear model") < said.index("held-out rows")
     result = invoke("fit", mibc.train, "-t", "fraud", "--method", "mibc", *out)
     assert "likely to take" not in result.stdout
 

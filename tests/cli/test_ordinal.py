@@ -140,23 +140,13 @@ def test_svmlight(tmp_path):
     run("score", model, path, "-o", tmp_path / "s.csv")
 
 
-@pytest.mark.parametrize(
-    ("levels", "wrong"),
-    [
-        *((few, "names fewer than two levels") for few in ("low", "")),
-        ("low,,high", "has an empty name"),
-        ("low,high,low", "names 'low' twice"),
-    ],
-)
-def test_levels_that_are_none(risks, levels, wrong):
-    said = fit_in_vain(risks, "-t", "risk", *METHOD, "--levels", levels)
-    says(said, wrong, "--levels low,medium,high")
-
-
 def test_labels_that_are_no_levels(days, risks, tmp_path):
     words = (risks, "-t", "risk", *METHOD)
     said = fit_in_vain(*words)
     says(said, "row 1 of the target 'risk': 'low' is text", "--levels")
+    few = [(levels, "names fewer than two levels") for levels in ("low", "")]
+    for levels, wrong in (*few, ("low,,high", "an empty name"), ("low,high,low", "'low' twice")):
+        says(fit_in_vain(*words, "--levels", levels), wrong, "--levels low,medium,high")
     said = fit_in_vain(*words, "--levels", "low,high")
     assert "of the target 'risk': 'medium' is not among the levels 'low', 'high'" in said
     for level, wrong in ((2, "one level only: '2' in all 300 rows"), (None, "No row has a target")):

@@ -46,18 +46,12 @@ def payments(tmp_path):
     [
         (("--min-precision", "0.4"), ThresholdRule.min_precision(0.4), "Rule: precision >= 0.4"),
         (("--max-fpr", "0.02"), ThresholdRule.max_fpr(0.02), "false-positive rate <= 0.02"),
-        (
-            ("--alerts", "20/1,000", "--confidence", "0.8"),
-            ThresholdRule.max_alerts(20, rows=1000, confidence=0.8),
-            "confidence 0.8",
-        ),
-        (
-            ("--min-recall", "0.5", "--confidence", "none", "--prevalence", "0.01"),
-            ThresholdRule.min_recall(0.5, confidence=None, prevalence=0.01),
-            "Rule: recall >= 0.5",
-        ),
+        (("--alerts", "20/1,000", "--confidence", "0.8"),
+         ThresholdRule.max_alerts(20, rows=1000, confidence=0.8), "confidence 0.8"),
+        (("--min-recall", "0.5", "--confidence", "none", "--prevalence", "0.01"),
+         ThresholdRule.min_recall(0.5, confidence=None, prevalence=0.01), "Rule: recall >= 0.5"),
     ],
-)
+)  # fmt: skip
 def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(payments, out, words, rule, line):
     words = ("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     done, told = run_with_json(*words)
@@ -100,7 +94,7 @@ def test_alerts_a_day_need_the_day(payments, out):
 @pytest.mark.sampled(0)
 def test_rows_of_a_group_are_held_out_together(payments, out):
     words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
-    says(run(*words, "-o", out), "held out by customer", "customer (named by --groups)")
+    says(run(*words, "-o", out), "held out by customer", "customer (column of groups)")
     metadata = facts_of(out)
     assert metadata["estimated_by"] == "cross-fitting by group"
     assert "customer" not in metadata["importances"]
@@ -275,7 +269,4 @@ def test_a_model_without_held_out_rows_asks_for_a_file(fitted, tmp_path):
     old = tmp_path / "old.rareclass"
     save_model(old, replace(load_model(fitted.model), held_out=None))
     refusal(invoke("threshold", old, "--max-fpr", "0.1"), ErrorKind.UNSUPPORTED, "held out")
-
-
-def test_a_folder_is_refused_with_what_takes_it(tmp_path):
     refusal(invoke("threshold", tmp_path, "--max-fpr", ".1"), ErrorKind.UNSUPPORTED, "score")

@@ -108,8 +108,7 @@ def test_json_lines_are_scored_too(rows, tmp_path):
 def test_wrong_names_are_met_with_the_nearest(rows, tmp_path):
     folder = tmp_path / "run"
     for words, said in (
-        (("--target", "fruad"), "Did you mean 'fraud'?"),
-        (("--drop", "Amuont"), "Did you mean 'amount'?"),
+        (("--drop", "items,Amuont"), "Did you mean 'amount'?"),
         (("--id", "ordr"), "Did you mean 'order'?"),
         (("--param", "bufer_size=9"), "Did you mean 'buffer_size'?"),
         (("--param", "buffer_size=2.5"), "not a whole number"),

@@ -58,7 +58,7 @@ def test_the_kind_of_a_column(name):
 
 def test_target_id_and_dropped_columns_are_left_out_and_categories_can_be_forced():
     rows = batch(n=["7", "8"], code=["1", "2"], junk=["a", "b"], row=[71, "r2"], y=["0", "1"])
-    schema = find_schema(rows, "y", id_column="row", drop=["junk"], category=["code"])
+    schema = find_schema(rows, "y", id_column="row", drop=["junk"], categories=["code"])
     assert schema.features == {"n": "number", "code": "category"}
     good, rejected = schema.check(rows)
     assert rejected == []
@@ -86,7 +86,7 @@ def test_notes_tell_what_may_have_gone_wrong():
     assert "'blank' is empty in the first 30 rows: read as a number" in notes[1]
     assert "'when' holds dates" in notes[2]
     assert "'ident' has another word in each" in notes[3]
-    assert "--drop ident" in notes[3]
+    assert "drop=['ident']" in notes[3]
 
 
 def kinds_of(n, keep=(), **columns):
@@ -136,8 +136,8 @@ def test_words_that_differ_in_many_rows_are_not_learned_from(n, kind):
     rows = batch(ident=words, beside=[k % 7 for k in range(n)], y=["0", *["1"] * (n - 1)])
     schema = find_schema(rows, "y")
     assert schema.kinds["ident"] == kind
-    assert ("--keep ident" in schema.notes[0]) is (kind == "id")
-    for how in ({"keep": ["ident"]}, {"category": ["ident"]}):
+    assert ("keep=['ident']" in schema.notes[0]) is (kind == "id")
+    for how in ({"keep": ["ident"]}, {"categories": ["ident"]}):
         assert find_schema(rows, "y", **how).kinds["ident"] == "category"
 
 
@@ -163,20 +163,20 @@ def test_a_few_words_among_many_numbers_are_mistakes(n_words, n_values, kind):
     schema = find_schema(rows, "y")
     assert schema.kinds == {"a": kind}
     assert f"'a' holds {1000 - n_words} numbers but, in line 502, 'lots'" in schema.notes[0]
-    assert ("--category a takes words" in schema.notes[0]) is (kind == "number")
+    assert ("categories=['a'] takes words" in schema.notes[0]) is (kind == "number")
     rejected = reasons(schema, rows) if kind == "number" else {}
     wanted = range(502, 502 + n_words) if kind == "number" else ()
     assert rejected == dict.fromkeys(wanted, "column 'a': 'lots' is not a number")
-    assert find_schema(rows, "y", category=["a"]).kinds == {"a": "category"}
+    assert find_schema(rows, "y", categories=["a"]).kinds == {"a": "category"}
 
 
 ERRORS = [
     ({"target": "Y"}, "pay.csv has no column 'Y'. Did you mean 'y'"),
     ({"target": "y", "drop": ["amunt"]}, "no column 'amunt'. Did you mean 'amount'?"),
-    ({"target": "y", "category": ["q"]}, "no column 'q'"),
+    ({"target": "y", "categories": ["q"]}, "no column 'q'"),
     ({"target": "y", "id_column": "q"}, "no column 'q'"),
     ({"target": "y", "drop": ["amount"]}, "no column to learn from"),
-    ({"target": "amount"}, r"'amount' holds '3', '4', and which of them is rare.*--positive"),
+    ({"target": "amount"}, r"'amount' holds '3', '4', and which of them is rare.*positive="),
 ]
 
 
@@ -282,9 +282,9 @@ def test_other_labels_are_rejected_until_one_is_named():
     rows = batch(a=[1, 2, 3, 4], y=["1", "2", "0", "fraud"])
     assert reasons(Schema("y", {"a": "number"}), rows) == {
         3: "column 'y': '2' is neither 1, true or yes nor 0, -1, false or no; name the rare label "
-        "with --positive",
+        "with positive=",
         5: "column 'y': 'fraud' is neither 1, true or yes nor 0, -1, false or no; name the rare "
-        "label with --positive",
+        "label with positive=",
     }
     for positive, expected in {"fraud": [0, 0, 0, 1], "2.0": [0, 1, 0, 0]}.items():
         good, rejected = Schema("y", {"a": "number"}, positive=positive).check(rows)

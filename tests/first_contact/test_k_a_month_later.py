@@ -12,8 +12,9 @@ import pytest
 
 from command_line import QUICK, complaint, fit_in, invoke, json_of, run
 from faults import refused
+from rareclass import errors
 from rareclass.cli.command import BAD_INPUT, MOVED_FAR
-from rareclass.errors import ErrorKind, column_hint, command_line, name_hint, nearest_name
+from rareclass.errors import ErrorKind, command_line, name_hint, nearest_name
 from rareclass.model.drift import refuse_drift
 from rareclass.model.evaluate import AlertsADay, monitor_file
 from rareclass.model.model_file import load_model
@@ -272,8 +273,8 @@ def test_the_next_command_can_be_typed(month, tmp_path):
 def test_commands_are_quoted_for_a_shell(name):
     line = command_line("score", Path("/tmp") / name, "NEW_ROWS.csv")
     assert shlex.split(line) == ["rareclass", "score", f"/tmp/{name}", "NEW_ROWS.csv"]
-    hint = column_hint(f"{name}, b", [name, "b"], "--drop")
-    assert shlex.split(hint.removeprefix("One column each time: ").rstrip("."))[1] == name
+    with errors.called_from_the_command_line():
+        assert shlex.split(errors.setting("drop", name)) == ["--drop", name]
 
 
 DAYS = np.random.default_rng(0).integers(0, 30, 500)

@@ -80,7 +80,7 @@ def test_which_covariance_is_kept():
 
 def test_a_covariance_too_large_for_the_memory_is_refused():
     small = TERMS._replace(memory=8 * 6**2 * 10 - 1)
-    with pytest.raises(InputError, match=r"--covariance full of 6 encoded columns takes 2\.8 KiB"):
+    with pytest.raises(InputError, match=r"covariance='full' of 6 encoded columns takes 2\.8 KiB"):
         MIBCMethod(1.0).fit(rows(), small, [])
     MIBCMethod(1.0, "diagonal").fit(rows(), small, [])
     MIBCMethod(1.0).fit(rows(), small._replace(memory=small.memory + 1), [])
@@ -157,7 +157,7 @@ def test_kernel_methods_say_when_they_will_take_long(method, name):
     said = method.outlook(quick._replace(n_rows=100_000_000), terms)
     assert f"{name} is likely to take about " in said
     assert "100,000,000 rows" in said
-    assert ("--method mibc" in said) == (name == "RankRC")  # it learns no levels
+    assert ("mibc" in said) == (name == "RankRC")  # it learns no levels
     assert MIBCMethod().outlook(quick._replace(n_rows=10**10), terms) == ""
 
 

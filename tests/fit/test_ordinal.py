@@ -282,7 +282,7 @@ def test_a_level_that_rows_lack_has_thresholds():
 
 
 def test_a_rare_class_cannot_be_named(grades_file):
-    with pytest.raises(InputError, match="--positive high names a rare class"):
+    with pytest.raises(InputError, match=r"positive=\['high'\] names a rare class"):
         read(grades_file, replace(SETTINGS, positive="high"))
 
 

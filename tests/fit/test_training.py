@@ -94,7 +94,7 @@ def test_parquet_categories_keep_the_label_none(tmp_path):
 
 def test_too_little_kernel_memory_is_refused(tmp_path):
     data = read(noise(tmp_path / "t.csv", 1))
-    with pytest.raises(InputError, match="Raise --memory"):
+    with pytest.raises(InputError, match="Raise kernel_memory="):
         train(data, FitSettings(target="y", method=RankRCMethod(), kernel_memory=1 << 20))
 
 

@@ -95,21 +95,15 @@ def test_several_values_of_each_kind():
     ("labels", "roles", "kind", "value", "row", "says"),
     [
         (["yes", None, "may be", "no", "may be", "?"], YES_NO, LABELS, "may be", 3, "'may be'"),
-        (["yes", None, *range(40)], LabelRoles(("yes",)), LABELS, "0", 3, "--target"),
+        (["yes", None, *range(40)], LabelRoles(("yes",)), LABELS, "0", 3, "target="),
         (["yes", None], LabelRoles(("yess",)), LABELS, "yess", None, "'yes'?"),
-        (
-            ["yes", "no", None],
-            LabelRoles(("yes",), ("no", "nein")),
-            LABELS,
-            "nein",
-            None,
-            "--cleared",
-        ),
-        ([1, None], LabelRoles(("1",), ("1.0",)), ErrorKind.COMBINATION, "1", None, "--cleared"),
+        (["yes", "no", None], LabelRoles(("yes",), ("no", "nein")), LABELS, "nein", None,
+         "cleared="),
+        ([1, None], LabelRoles(("1",), ("1.0",)), ErrorKind.COMBINATION, "1", None, "cleared="),
         ([None, None], YES_NO, LABELS, None, None, "No row of 2"),
         (["yes", "no"], YES_NO, LABELS, None, None, "rareclass fit"),
     ],
-)
+)  # fmt: skip
 def test_labels_that_cannot_be_used(labels, roles, kind, value, row, says):
     with refused(kind, column="case", value=value, row=row, says=says):
         labels_of(labels, roles)
@@ -120,8 +114,8 @@ def test_a_value_without_a_role_is_told_with_all_remedies():
         labels_of(["yes", None, "no", "may be", "?"], YES_NO)
     error = caught.value
     assert "(and 1 more such value)" in error.message
-    for option in ("--cleared", "--rare", "--ignore"):
-        assert f"{option} 'may be'" in error.remedy
+    for option in ("cleared", "rare", "ignored"):
+        assert f"{option}=['may be']" in error.remedy
 
 
 def test_one_value_in_two_spellings_cannot_be_rare_and_cleared():

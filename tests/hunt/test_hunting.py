@@ -10,10 +10,10 @@ import pytest
 
 from draws import quick
 from faults import refused
-from rareclass.errors import ErrorKind
+from rareclass.errors import ErrorKind, called_from_the_command_line
 from rareclass.findings import Finding, warn, warnings_as
 from rareclass.hunt.files import check_folder, describe_in_units, typical_values, write_hunt
-from rareclass.hunt.hunting import HuntSettings, can_hold_out, hunt, in_options, of_balls, words_of
+from rareclass.hunt.hunting import HuntSettings, can_hold_out, hunt, in_settings, of_balls, words_of
 from rareclass.hunt.table import HuntTable
 from rareclass.hyperball.ball import sentence
 from rareclass.review.table import LabelRoles, read_review_table
@@ -284,7 +284,7 @@ def test_folders_of_others_are_left_alone(tmp_path):
         (no, tmp_path / "thesis.tex" / "found", False, "is not a folder"),
         (there, tmp_path, False, "such as 'earlier'"),
         (there, tmp_path, True, "such as 'earlier'"),
-        (there, earlier, False, "--overwrite"),
+        (there, earlier, False, "overwrite="),
     ):
         with refused(kind, says=says):
             check_folder(out, overwrite)
@@ -369,42 +369,34 @@ SHORT = Finding(
          "rows 3, and it holds 70% of them. Rare rows in several far groups do that: "
          "n_balls='auto' gives each group a ball. Otherwise kernel='gaussian' allows other "
          "shapes, and a larger C1 or a smaller C2 makes a smaller ball.",
-         "the ball of 'C1=2' is uselessly large: its radius is 9, the spread of the other rows 3, "
-         "and it holds 70% of them. Rare rows in several far groups do that: --balls auto gives "
-         "each group a ball. Otherwise --kernel gaussian allows other shapes, and a larger --c1 "
-         "or a smaller --c2 makes a smaller ball."),
+         "do that: --balls auto gives each group a ball. Otherwise --kernel gaussian allows other "
+         "shapes, and a larger --c1 or a smaller --c2 makes a smaller ball."),
         (DEAR, "that were kept: a smaller C2 leaves", "that were kept: a smaller --c2 leaves"),
         (CHEAP, "that were kept: a larger C2 takes", "that were kept: a larger --c2 takes"),
-        (FILTERED, "Pass a larger filter= (3.0 is the paper's), or filter=False.",
-         "Pass a larger --filter (3.0 is the paper's), or --filter no."),
+        (FILTERED, "a larger filter= (3.0 is the paper's), or filter=False.", "or --filter no."),
         (SHARE, "Pass the rare_share= that you expect (that of the labelled rows is too large "
          "where cases were sought), or radius='solved', a larger max_kept= or a larger filter=.",
-         "Pass the --share that you expect (that of the labelled rows is too large where cases "
          "were sought), or no --share or a larger --filter."),
-        (ASIDE, "5,000 of 5,500 labelled majority rows. A larger max_kept= takes in more",
-         "5,000 of 5,500 labelled majority rows."),
-        (SHORT, "(relative gap 1.0e-02). Raise max_outer=, max_inner= or tol=; standardised "
-         "features help.",
-         "(relative gap 1.0e-02). Take the ball as an approximation."),
+        (ASIDE, "labelled majority rows. A larger max_kept= takes in more", "majority rows."),
+        (SHORT, "Raise max_outer=, max_inner= or tol=; standard", "gap 1.0e-02). Take the ball"),
         (Finding("no majority", {"label": "bad"}),
-         "and C1 does nothing. Labels of a few cleared rows would show where it must end.",
-         "and --c1 does nothing. Labels of a few cleared rows would show where it must end."),
-        (Finding("single row", {"label": "bad"}), "'bad' has a single labelled row, which",
-         "'bad' has a single labelled row, which"),
+         "and C1 does nothing. Labels of a few cleared", "and --c1 does nothing. Labels"),
+        (Finding("single row", {"label": "bad"}), "'bad' has a single labelled row", "'bad' has"),
     ],
 )  # fmt: skip
 def test_each_reader_is_told_in_words_of_its_own(finding, in_library, in_hunt):
     assert in_library in sentence(finding)
-    assert in_hunt in sentence(finding, in_options)
+    with called_from_the_command_line():
+        assert in_hunt in sentence(finding, in_settings)
 
 
-def test_a_hunt_says_what_findings_are_about_in_options(tmp_path, monkeypatch):
+def test_a_hunt_says_what_findings_are_about_in_settings(tmp_path, monkeypatch):
     found = [FAR, SHARE, ASIDE]
     monkeypatch.setattr("rareclass.hyperball.rach.ball_findings", lambda *_: list(found))
     table = read(tmp_path, ships(1), LabelRoles(("bad",)), ("good",))
     outcome = hunt(table, HuntSettings())
     assert outcome.findings[:3] == found
-    assert outcome.notes[:3] == [sentence(finding, in_options) for finding in found]
+    assert outcome.notes[:3] == [sentence(finding, in_settings) for finding in found]
 
 
 def test_warnings_without_a_finding_or_of_another_kind_keep_their_text():
@@ -414,7 +406,7 @@ def test_warnings_without_a_finding_or_of_another_kind_keep_their_text():
         warn("folds are few", UserWarning, Finding("few folds"))
         warn("never seen", UserWarning, ASIDE)
     assert notes == ["the disk is slow: C2=1", "folds are few", ASIDE]
-    assert words_of(ASIDE) == sentence(ASIDE, in_options)
+    assert words_of(ASIDE) == sentence(ASIDE, in_settings)
 
 
 def test_width_makes_the_ball_gaussian():

@@ -96,7 +96,7 @@ def test_exact_spelling_goes_before_the_same_value():
         (
             ["low", "high", "low"],
             None,
-            ("row 1 of the target 'grade': 'low' is text", "--levels); there are 'low', 'high'"),
+            ("row 1 of the target 'grade': 'low' is text", "levels=); there are 'low', 'high'"),
         ),
         (["3", "4", "1,5", "4"], None, ("row 3 of the target 'grade': '1,5' is text",)),
         (["1", "2", "1_0"], None, ("'1_0'",)),
@@ -148,7 +148,7 @@ def test_levels_are_written_as_numbers_where_they_are():
 
 def test_numbers_in_an_order_that_is_not_their_size_are_noted():
     assert read("3", "4", "5", levels=("5", "3", "4")).notes() == [
-        "the levels are numbers that --levels puts in another order than their size: 5, 3, 4, the "
+        "the levels are numbers that levels= puts in another order than their size: 5, 3, 4, the "
         "last ranked first."
     ]
     for levels in (("3", "4", "5"), ("5", "4", "3")):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from faults import refused
 from rareclass.encoding.target import label_counts
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.model.targets import rare_target
 from rareclass.review import (
     Shares,
@@ -191,7 +191,5 @@ def test_a_review_and_a_fit_agree_on_what_is_rare(rare, frequent):
 
 
 def test_one_label_that_does_not_say_whether_it_is_rare_is_refused():
-    with TemporaryDirectory() as folder, pytest.raises(InputError) as caught:
+    with TemporaryDirectory() as folder, refused(ErrorKind.LABELS, says="positive="):
         opened({"a": 5}, folder)
-    assert caught.value.kind is ErrorKind.LABELS
-    assert "--positive" in caught.value.remedy

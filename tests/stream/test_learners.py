@@ -66,4 +66,4 @@ def test_a_stream_begins_with_a_mixture_and_goes_on_with_its_own(tmp_path):
     assert usual_tails("cbr") == "asinh"
     with pytest.raises(InputError, match="mixture has no parameter 'C'") as told:
         parse_parameters("mixture", ["C=1"])
-    assert "--learner, such as cbr" in (told.value.remedy)
+    assert "learner=, such as cbr" in (told.value.remedy)

@@ -184,7 +184,7 @@ def test_too_many_bad_rows_stop_it_after_a_checkpoint(source, tmp_path):
     run(options_for(source), tmp_path / "whole")
     strict = options_for(source, max_rejected=3)
     for _ in range(2):
-        with refused(ErrorKind.ROWS, says="--max-rejected allows 3. The last: "):
+        with refused(ErrorKind.ROWS, says="max_rejected= allows 3. The last: "):
             run(strict, tmp_path / "strict")
     assert len((tmp_path / "strict" / "rejected.jsonl").read_text().splitlines()) > 3
     run(options_for(source), tmp_path / "strict")

@@ -97,10 +97,10 @@ def test_at_its_end_nothing_is_done_until_rows_are_added(source, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"target": "items"}, "--target fraud, but now it is items"),
-        ({"learner": "uniexp"}, "--learner oam, but now it is uniexp"),
-        ({"hold": 7}, "--hold 20, but now it is 7"),
-        ({"drop": ("items",)}, "--drop not given, but now it is items"),
+        ({"target": "items"}, "target= fraud, but now it is items"),
+        ({"learner": "uniexp"}, "learner= oam, but now it is uniexp"),
+        ({"hold": 7}, "hold= 20, but now it is 7"),
+        ({"drop": ("items",)}, "drop= not given, but now it is items"),
         ({"parameters": parse_parameters("oam", ["C=0.5"])}, "but now it is C=0.5"),
     ],
 )

@@ -137,7 +137,7 @@ def test_days_before_the_earliest_remembered_raise_none(monkeypatch):
 
 @pytest.mark.parametrize("text", ["", "50", "50/week", "0/day", "5/5", "9/3", ",/day", "-1/10"])
 def test_budgets_that_are_none(text):
-    with refused(ErrorKind.SETTING, says="--alerts"):
+    with refused(ErrorKind.SETTING, says="alerts="):
         AlertBudget.parse(text)
 
 

@@ -197,7 +197,7 @@ def test_rows_that_are_not_in_a_named_encoding(tmp_path):
     known = TextSettings(encoding="shift_jis")
     ((_, _, row),), bad = records_of(read_all(open_source(path, text=known)))
     assert row == ("1", "東")
-    reason = "not SHIFT_JIS text (give its encoding, such as cp1251: --encoding, encoding=)"
+    reason = "not SHIFT_JIS text (give its encoding: encoding='cp1251')"
     assert [row[1:3] for row in bad] == [(3, reason)]
     for name in ("cp9999", "rot13", "utf-32", "cp037", "", "a\0b"):
         with refused(ErrorKind.SETTING, says=repr(name)):

@@ -6,9 +6,10 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from rareclass.cli.screen import be_quiet
+from rareclass.errors import called_from_the_command_line
 
 # In the order of ``rareclass --help``; a command's module has its name, some share one.
 _COMMANDS = (
@@ -21,6 +22,15 @@ _MODULES = {
 }  # fmt: skip
 
 
+class Program(TyperGroup):
+    """The program, whose messages name options of the command line."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the command that the arguments name."""
+        with called_from_the_command_line():
+            return super().main(*args, **options)
+
+
 class EachOptionOnce(TyperCommand):
     """A command that refuses an option given twice, of which the last would be taken silently."""
 
@@ -31,7 +41,11 @@ class EachOptionOnce(TyperCommand):
             takes_one = parameter.param_type_name == "option" and not parameter.multiple
             if number > 1 and takes_one:
                 ctx.fail(f"{parameter.opts[0]} is given {number} times, and takes one value.")
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
 
 
 def unwrapped(text: str) -> str:
@@ -47,6 +61,7 @@ def app_for(words: Sequence[str]) -> typer.Typer:
     """Return the program with the command that `words` call; with all commands for other words."""
     called = next((word for word in words if not word.startswith("-")), "")
     app = typer.Typer(
+        cls=Program,
         name="rareclass",
         help="Find a rare class in tables: train a model, estimate how good it is, choose a "
         "threshold, score new rows.",

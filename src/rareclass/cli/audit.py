@@ -38,8 +38,8 @@ class AuditOptions:
     repeats: int = cli.option(
         "Models with different folds, whose scores are averaged.", default=2, min=1
     )
-    members: str | None = cli.option(
-        "Ensemble members, separated by commas, as for rareclass fit.", show_default="auto"
+    members: tuple[str, ...] = cli.option(
+        "Ensemble member, as for rareclass fit.", default=(), show_default="auto"
     )
     effort: Effort = effort_option("standard")
     seed: int = cli.seed_option("Same seed, same rows.")
@@ -67,7 +67,7 @@ def audit(options: AuditOptions) -> None:
     place = options.table.place(options.given, "DATA")
     cli.check_output(out, "--out", written.overwrite, {"the file to be read": place})
     written.check({"the file to be read": place, "--out": out})
-    named = check_members(tuple(each.strip() for each in (options.members or "auto").split(",")))
+    named = check_members(options.members or ("auto",))
     file = named_columns(open_table(place, options.table.text))
     settings = FitSettings(
         target=options.target,

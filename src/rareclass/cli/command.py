@@ -1,19 +1,20 @@
 """Commands: classes of options, those that many share, and faults as exit codes."""
 
+import csv
 import functools
 import inspect
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 
 from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print_notes
-from rareclass.errors import ErrorKind, InputError, setting_error, system_faults
-from rareclass.errors import combination_error as combination_error
+from rareclass.errors import InputError, existing_file, setting_error, system_faults
 from rareclass.files import Location
 from rareclass.findings import TableWarning
 from rareclass.remote import RemotePath, path_of
@@ -42,7 +43,8 @@ def option(
 ) -> Any:
     """Field of a class of options; ``reads(name, text)`` makes its value of what was typed.
 
-    A `Path` may be a URL. A tuple is an option that may be given many times.
+    A `Path` may be a URL. A tuple is an option that may be given many times, and words of it with
+    commas between them (`listed`).
     """
     info = typer.Option(*names, help=help, **more)
     return field(default=default, metadata={"info": info, "reads": reads, "names": names})
@@ -129,6 +131,18 @@ def overwrite_option() -> Any:
     return flag("Replace existing files.", "--overwrite")
 
 
+def listed(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the words of an option that is a list; one that holds a comma is in double quotes.
+
+    >>> listed(["a, b", "c"]), listed(['"1, or less",more'])
+    (('a', 'b', 'c'), ('1, or less', 'more'))
+    """
+    rows = (
+        next(csv.reader([each], skipinitialspace=True)) if "," in each else [each] for each in texts
+    )
+    return tuple(word.strip() for row in rows for word in row)
+
+
 def read_separator(name: str, text: str) -> str:
     r"""Return the character that ``--separator`` stands for.
 
@@ -186,10 +200,7 @@ class TableOptions(TextOptions):
     )
 
     def place(self, given: str, what: str) -> "TablePlace":
-        """Return where a table is: a file or folder, or the answer of a database to ``--query``.
-
-        `what` it is called in the usage, for messages.
-        """
+        """Return where a table is, which the usage calls `what`: a file, a folder or a query."""
         from rareclass.tables.databases import DatabaseAddress, Query, is_database
 
         if is_database(given):
@@ -226,7 +237,7 @@ class TableOptions(TextOptions):
 class ColumnOptions:
     """Options on which columns are used, and how."""
 
-    drop: tuple[str, ...] = option("Column to leave out. May be given many times.", default=())
+    drop: tuple[str, ...] = option("Column to leave out. Many times, or with commas.", default=())
     keep: tuple[str, ...] = option(
         "Column to use even if it looks like an identifier. Many times.", default=()
     )
@@ -249,10 +260,7 @@ class JsonOption:
         return True
 
     def check(self, inputs: Mapping[str, Location]) -> None:
-        """Raise `InputError` where the file cannot be written, or is one of those read.
-
-        Where the numbers are to be printed, nothing else is from here on.
-        """
+        """Refuse a file that cannot be written or is read; print nothing else where it is -."""
         if self.json_file == _TO_SCREEN:
             be_quiet(True)
         elif self.json_file is not None:
@@ -324,10 +332,11 @@ def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
             continue
         about, typed, default = part.metadata, part.type, part.default
         info = about["info"]
-        if about["reads"] is not None:
+        if default == ():
+            each = Path if "Path" in str(typed) else str
+            typed, default = list[each] | None, None  # type: ignore[valid-type]
+        elif about["reads"] is not None:
             typed, default = str | None, None
-        elif default == ():
-            typed, default = list[get_args(part.type)[0]] | None, None  # type: ignore[misc]
         elif get_origin(typed) is tuple:
             typed = list[get_args(part.type)[0]]  # type: ignore[misc]
         if info.parser is None and "Path" in str(typed):
@@ -348,13 +357,15 @@ def _options(kind: Any, given: dict[str, Any]) -> Any:
             values[part.name] = _options(part.type, given)
             continue
         about, value = part.metadata, given[part.name]
+        names = about.get("names") or [f"--{part.name.replace('_', '-')}"]
+        read = about["reads"] and partial(about["reads"], names[0])
         if value is None and part.default is not MISSING:
             value = part.default
-        elif about["reads"] is not None:
-            names = about["names"] or [f"--{part.name.replace('_', '-')}"]
-            value = about["reads"](names[0], value)
         elif isinstance(value, list):
-            value = tuple(value)
+            is_list = "names" in about and "Path" not in str(part.type)
+            value = tuple(map(read or str, listed(value))) if is_list else tuple(value)
+        elif read is not None:
+            value = read(value)
         values[part.name] = value
     return kind(**values)
 
@@ -374,10 +385,8 @@ def check_new(path: Path, option: str, overwrite: bool) -> None:
     if isinstance(path, RemotePath):
         path.check_writable(option)
     if path.is_file() and not overwrite:
-        raise InputError(
-            f"{option} {path} exists already.",
-            "Give another name, or --overwrite to replace it.",
-            ErrorKind.EXISTING_FILE,
+        raise existing_file(
+            f"{option} {path} exists already.", "Give another name, or --overwrite to replace it."
         )
 
 
@@ -388,10 +397,7 @@ def check_output(
     inputs: Mapping[str, Location],
     may_be_inside: bool = False,
 ) -> None:
-    """Raise `InputError` where a file cannot be written, or would replace what is read.
-
-    `may_be_inside`: the file may stand in a folder that is read.
-    """
+    """Refuse a file that cannot be written, replaces what is read, or lies in a folder read."""
     from rareclass.files import check_not_input, check_not_inside, check_writable
 
     check_not_input(path, option, inputs)

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.cli.method import read_seconds
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.cli.method import parse_number, read_seconds
+from rareclass.errors import ErrorKind, InputError, combination_error, counted
 
 if TYPE_CHECKING:
     from rareclass.compare import Standings
@@ -41,9 +41,10 @@ class CompareOptions:
         show_default="score, probability, or the only column of numbers",
     )
     id_column: str | None = cli.option("Column that rows of scores are matched by.", "--id")
-    methods: str | None = cli.option(
-        "Methods to compare, separated by commas: auto, rankrc, mibc, lightgbm, xgboost, "
+    methods: tuple[str, ...] = cli.option(
+        "Method to compare. Many times, or with commas: auto, rankrc, mibc, lightgbm, xgboost, "
         "catboost, hgb, forest, balanced-forest, extra-trees, easy-ensemble, logistic, svm.",
+        default=(),
         show_default="the quick ones; all for all that are installed",
     )
     positive: tuple[str, ...] = cli.positive_option()
@@ -66,7 +67,10 @@ class CompareOptions:
         show_default="none",
     )
     k: tuple[int, ...] = cli.option(
-        "Also compare precision at k. Many times.", "--k", default=(), min=1
+        "Also compare precision at k. Many times.",
+        "--k",
+        default=(),
+        reads=partial(parse_number, words={}, remedy="Give a whole number.", is_whole=True),
     )
     seed: int = cli.seed_option("Seed of folds and methods.")
     out: Path | None = cli.out_option("Leaderboard to write, .csv or .json: a row a method.", None)
@@ -90,16 +94,16 @@ class CompareOptions:
             }  # fmt: skip
         for name, value in misplaced.items():
             if value:
-                raise cli.combination_error(
+                raise combination_error(
                     f"{name} is for comparing {kind}.", f"Leave out {name}{remedy}."
                 )
         if not self.scores and len(data) > 1:
-            raise cli.combination_error(
+            raise combination_error(
                 f"{counted(len(data), 'file')} are given.",
                 "Give one training file, or --scores where they hold scores.",
             )
         if self.scores and self.target is None:
-            raise cli.combination_error("--target is missing: which column holds the classes?", "")
+            raise combination_error("--target is missing: which column holds the classes?", "")
         if self.out is not None and self.out.suffix not in (".csv", ".json"):
             raise InputError(
                 f"--out {self.out} is neither .csv nor .json.",
@@ -121,10 +125,9 @@ class CompareOptions:
         from rareclass.compare.leaderboard import CompareSettings
         from rareclass.compare.peers import check_methods
 
-        named = tuple(name.strip() for name in (self.methods or "").split(",") if name.strip())
         return CompareSettings(
             self.target, self.positive, **vars(self.columns), groups=self.groups, time=self.time,
-            folds=self.folds or 5, seed=self.seed, methods=check_methods(named),
+            folds=self.folds or 5, seed=self.seed, methods=check_methods(self.methods),
             seconds=self.time_budget, ks=tuple(map(float, self.k)),
         )  # fmt: skip
 

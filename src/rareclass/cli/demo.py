@@ -12,7 +12,7 @@ from rareclass.cli.fit import fit_and_save
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import costs_of
 from rareclass.cli.score import print_scoring
-from rareclass.errors import ErrorKind, InputError, command_line
+from rareclass.errors import command_line, existing_file, setting_error
 
 if TYPE_CHECKING:
     from rareclass.fit.demo import Outcome, Weeks
@@ -39,9 +39,7 @@ def demo(options: DemoOptions) -> None:
     """
     out, seed, written = options.out, options.seed, options.written
     if cli.on_this_machine(out, "--out").exists() and not out.is_dir():
-        raise InputError(
-            f"--out {out} is a file.", "Give the name of a folder.", ErrorKind.EXISTING_FILE
-        )
+        raise existing_file(f"--out {out} is a file.", "Give the name of a folder.")
     written.check({"--out": out})
     console = screen.output()
     from rareclass.fit.demo import FILES, boosted_trees, check_not_the_users, judge, write_payments
@@ -52,7 +50,7 @@ def demo(options: DemoOptions) -> None:
     try:
         weeks = write_payments(out, seed)
     except OSError as error:
-        raise cli.setting_error(
+        raise setting_error(
             f"Cannot use the folder {out}: {error.strerror}.", "Choose another with --out."
         ) from error
     console.print(

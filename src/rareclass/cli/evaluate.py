@@ -11,7 +11,7 @@ from rich.console import Console
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.errors import counted, left_out_text
+from rareclass.errors import combination_error, counted, left_out_text
 
 if TYPE_CHECKING:
     from rareclass.metrics import Interval, MissedCaseMeasures
@@ -110,7 +110,7 @@ def _evaluate_checked(
 
     assert options.journal is not None
     if options.time or options.strict or options.missed_cases is not None:
-        raise cli.combination_error(
+        raise combination_error(
             "--journal takes none of --time, --strict and --missed-cases.", "Leave them out."
         )
     table = read_checked(model, data, options.journal, options.table.text)

@@ -108,10 +108,7 @@ def print_next(
     has_report: bool,
     details: bool,
 ) -> None:
-    """Print the three commands that a user would type next, with the names of their own files.
-
-    `rows` are the words that name the training table on the command line, `name` is its short name.
-    """
+    """Print three commands to type next; `rows` are the words that name the table, `name` short."""
     from rareclass.model.facts import RareClassFacts
 
     facts = trained.content.facts

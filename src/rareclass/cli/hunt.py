@@ -13,7 +13,7 @@ from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.method import parse_number
 from rareclass.cli.review import VerdictOptions, print_known
-from rareclass.errors import counted, first_names
+from rareclass.errors import combination_error, counted, first_names, setting_error
 
 if TYPE_CHECKING:
     from rareclass.files import Location
@@ -86,14 +86,11 @@ class BallOptions:
     def check(self) -> None:
         """Raise `InputError` on options that do not go together."""
         if self.width is not None and self.kernel == "none":
-            raise cli.combination_error(
-                f"--width {self.width:g} belongs to --kernel gaussian.",
-                "Leave one of the two out.",
+            raise combination_error(
+                f"--width {self.width:g} belongs to --kernel gaussian.", "Leave one of the two out."
             )
         if self.share == 0:
-            raise cli.setting_error(
-                "--share 0 leaves nothing to find.", "Give a share such as 0.001."
-            )
+            raise setting_error("--share 0 leaves nothing to find.", "Give a share such as 0.001.")
 
 
 @dataclass(frozen=True, kw_only=True)

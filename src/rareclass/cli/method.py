@@ -1,6 +1,5 @@
 """The options of ``rareclass fit`` that say how to learn, and what belongs to which method."""
 
-import csv
 import re
 from dataclasses import dataclass
 from math import inf
@@ -8,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from rareclass.cli import command as cli
+from rareclass.errors import combination_error, setting, setting_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def read_seconds(name: str, text: str) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([smh]?)\s*", text.lower())
     seconds = float(match[1]) * units[match[2]] if match else 0.0
     if not seconds > 0:
-        raise cli.setting_error(
+        raise setting_error(
             f"{name} {text} is not a time above zero.",
             "Give seconds, such as 60, or minutes or hours, such as 5m or 1h.",
         )
@@ -99,9 +99,10 @@ class MethodOptions:
         metavar="METHOD",
     )
     effort: Effort | None = effort_option(None, show_default="standard")
-    time_budget: str | None = cli.option(
+    time_budget: float | None = cli.option(
         "Time limit of training with auto: seconds, 5m or 1h. It cuts the plan, and the model "
         "then depends on the speed of the machine. Ctrl-C keeps the members so far.",
+        reads=read_seconds,
         show_default="none",
     )
     objective: str | None = cli.option(
@@ -109,9 +110,9 @@ class MethodOptions:
         "(k: the number of rare rows), or precision-at=100.",
         show_default="average-precision",
     )
-    members: str | None = cli.option(
-        "Ensemble members of auto, separated by commas: kernel, trees, or names that fit "
-        "--details prints.",
+    members: tuple[str, ...] = cli.option(
+        "Ensemble member of auto: kernel, trees, or a name that fit --details prints. Many times.",
+        default=(),
         show_default="auto",
     )
     lam: str | None = cli.option(
@@ -129,24 +130,22 @@ class MethodOptions:
         metavar="KIND",
         show_default="full; diagonal for svmlight and above 1,000 encoded columns",
     )
-    levels: str | None = cli.option(
+    levels: tuple[str, ...] = cli.option(
         "Levels of the target of ordinal-rankrc from the lowest to the highest, such as "
         "low,medium,high. The last level ranks first.",
+        default=(),
         show_default="numbers by size",
     )
 
     def learner(self, cost: str | None, positive: "Sequence[str] | None") -> "Method":
-        """Return the method that the options describe, with MIBC's cost and the rare label.
-
-        Raises `InputError` when an option is no number or no list of levels, or belongs to another
-        method.
-        """
-        given = vars(self) | {"cost": cost, "positive": " ".join(positive or ()) or None}
+        """Return the method of the options; refuse what it cannot read, or belongs to another."""
+        given = vars(self) | {"cost": cost, "positive": positive}
         for name, (owner, instead) in _FOREIGN[self.method].items():
-            if given[name] is not None:
-                flag = f"--{name.replace('_', '-')}"
-                raise cli.combination_error(
-                    f"{flag} {given[name]} belongs to --method {owner}; {instead}.",
+            value, flag = given[name], setting(name)
+            if value not in (None, ()):
+                shown = setting(name, *(value if isinstance(value, tuple) else (value,)))
+                raise combination_error(
+                    f"{shown} belongs to --method {owner}; {instead}.",
                     f"Leave {flag} out, or give --method {owner}.",
                 )
         if self.method == "auto":
@@ -166,7 +165,7 @@ class MethodOptions:
             remedy = "Give auto, mean, or a number such as 2.5."
             width = parse_number("--width", self.width, words | {"mean": "mean"}, remedy)
             return RankRCMethod(lam, width)
-        return OrdinalMethod(lam, parse_levels(self.levels))
+        return OrdinalMethod(lam, check_levels(self.levels))
 
     def _auto(self) -> "Method":
         from rareclass.fit.auto_method import AutoMethod, check_members, check_objective
@@ -175,32 +174,24 @@ class MethodOptions:
         if self.effort is not None:
             asked["effort"] = self.effort
         if self.time_budget is not None:
-            asked["seconds"] = read_seconds("--time-budget", self.time_budget)
+            asked["seconds"] = self.time_budget
         if self.objective is not None:
             asked["objective"] = check_objective(self.objective.lower().replace("-", "_"))
-        if self.members is not None:
-            names = (name.strip() for name in self.members.split(","))
-            asked["members"] = check_members(tuple(name for name in names if name))
+        if self.members:
+            asked["members"] = check_members(self.members)
         return AutoMethod(**asked)
 
 
-def parse_levels(text: str | None) -> tuple[str, ...] | None:
-    """Return the levels that ``--levels`` names, None for none given.
-
-    A level that holds a comma stands in double quotes.
-
-    >>> parse_levels("low, medium,high"), parse_levels('"1, or less",more')
-    (('low', 'medium', 'high'), ('1, or less', 'more'))
-    """
-    if text is None:
+def check_levels(levels: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return levels, None for none; refuse a single one, an empty one and one that is twice."""
+    if not levels:
         return None
-    levels = tuple(cell.strip() for cell in next(csv.reader([text], skipinitialspace=True), []))
     twice = [level for k, level in enumerate(levels) if level in levels[:k]]
     if len(levels) < 2 or not all(levels) or twice:
         wrong = f"names {twice[0]!r} twice" if twice else "has an empty name"
         wrong = "names fewer than two levels" if len(levels) < 2 else wrong
-        raise cli.setting_error(
-            f"--levels {text} {wrong}.",
+        raise setting_error(
+            f"--levels {','.join(levels)} {wrong}.",
             "Give every value of the target once, from the lowest to the highest, with commas "
             "between them: --levels low,medium,high.",
         )
@@ -231,5 +222,5 @@ def parse_number(
     except (ValueError, OverflowError):
         value = float("nan")
     if not 0 < value < inf or (is_whole and not value.is_integer()):
-        raise cli.setting_error(f"{name} {text} is not a number above zero.", remedy)
+        raise setting_error(f"{name} {text} is not a number above zero.", remedy)
     return int(value) if is_whole else value

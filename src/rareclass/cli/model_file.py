@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.rule import RuleOptions, rule_option
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import combination_error, counted, setting_error, unsupported
 
 if TYPE_CHECKING:
     from rareclass.model.facts import ModelFacts, TrainingFacts
@@ -60,13 +60,13 @@ def threshold(options: ThresholdOptions) -> None:
     rule = asked.rule(options.time)
     needs_all = rare_class is not None or (rule is not None and rule.needs_time)
     if journal is not None and (data is None or needs_all):
-        raise cli.combination_error(
+        raise combination_error(
             "--journal needs DATA, the table of all rows, and takes no --class or alerts a day.",
             "Give DATA, and alerts for so many rows, as in --alerts 50/10000.",
         )
     wanted = score if rule is None else rule
     if wanted is None and (asked.prevalence is None or data is not None):
-        raise cli.setting_error(
+        raise setting_error(
             "No rule for the threshold is given.",
             "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
             "--threshold; or --prevalence alone, for the probabilities.",
@@ -109,11 +109,10 @@ def _of_fit(path: Path) -> "Model":
     from rareclass.model.model_file import load_model
 
     if path.is_dir():
-        raise InputError(
+        raise unsupported(
             f"{path} is a folder, and a threshold is kept in a model file of rareclass fit.",
             "For the folder of a stream or hunt, name one where rows are scored: rareclass score "
             "--threshold or --top.",
-            ErrorKind.UNSUPPORTED,
         )
     return load_model(path)
 

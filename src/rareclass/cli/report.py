@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.rule import COSTS, costs_of
-from rareclass.errors import InputError
+from rareclass.errors import InputError, combination_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +87,7 @@ def report(asked: PageOptions) -> None:
     if model.is_file() and _TABLES & {each.lower() for each in model.suffixes}:
         found = _of_scores(tuple(each for each in (model, data, *others) if each), truth, options)
     elif truth is not None:
-        raise cli.combination_error(
+        raise combination_error(
             "--truth is for files of scores, and this is a model.", "Leave it out."
         )
     else:
@@ -117,7 +117,7 @@ def _of_scores(
     from rareclass.report.comparison_report import report_on_scores
 
     if options.target is None:
-        raise cli.combination_error(
+        raise combination_error(
             f"{paths[0]} is a file of scores: which column has the classes?", "Name it by --target."
         )
     _refuse(options, "A report of files of scores", ("--time", "--cost", "--rows", "--id"))
@@ -169,8 +169,8 @@ def _given(options: "ReportOptions") -> list[str]:
 def _refuse(options: "ReportOptions", what: str, refused: "Iterable[str]") -> None:
     for name in _given(options):
         if name in refused:
-            raise cli.combination_error(f"{what} takes no {name}.", "Leave it out.")
+            raise combination_error(f"{what} takes no {name}.", "Leave it out.")
 
 
 def _needs_data(message: str) -> InputError:
-    return cli.combination_error(message, "Give DATA as well.")
+    return combination_error(message, "Give DATA as well.")

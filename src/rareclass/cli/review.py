@@ -10,7 +10,7 @@ from rich.console import Console
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.errors import counted, needed_for
+from rareclass.errors import combination_error, counted, needed_for, setting, setting_error
 from rareclass.remote import path_of
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ class VerdictOptions:
         if journal is not None:
             cli.on_this_machine(journal, "--journal")
             if replaced is not None and replaced.resolve() in journal.resolve().parents:
-                raise cli.combination_error(
+                raise combination_error(
                     f"--journal {journal} is inside --out {replaced}, which is replaced whole.",
                     "Give the journal a name outside of that folder.",
                 )
         elif self != VerdictOptions():
-            raise cli.combination_error(
+            raise combination_error(
                 "--id, --verdicts and --correct are about a journal.", "Name it: --journal FILE."
             )
 
@@ -121,7 +121,7 @@ def review(options: ReviewOptions) -> None:
     of_model = None if model is None else model.target
     target = options.target or of_model
     if target is None:
-        raise cli.setting_error("--target is missing.", "Name the column of labels.")
+        raise setting_error("--target is missing.", "Name the column of labels.")
     said.check(journal)
     for name, path in (("--list", sheet), ("--labelled", labelled)):
         if path is not None:
@@ -154,7 +154,7 @@ def review(options: ReviewOptions) -> None:
             _show_page(console, kept, listed, more, options.port)
     if labelled is not None:
         _write(console, labelled, read.with_labels(kept))
-        rare = " ".join(f"--positive {shlex.quote(label)}" for label in kept.header.rare)
+        rare = setting("positive", *kept.header.rare)
         words = f"{shlex.quote(str(labelled))} --target {shlex.quote(target)} {rare}"
         console.print(f"Learn from it: rareclass fit {words}", soft_wrap=True)
     print_known(console, kept)
@@ -164,7 +164,7 @@ def _model_of(given: tuple[str, ...]) -> "Model | None":
     from rareclass.opening import open_model
 
     if not 1 <= len(given) <= 2:
-        raise cli.setting_error("Give a model and a table.", "MODEL may be left out.")
+        raise setting_error("Give a model and a table.", "MODEL may be left out.")
     is_named = len(given) == 2 and given[0] != _NO_MODEL
     return open_model(path_of(given[0])) if is_named else None
 

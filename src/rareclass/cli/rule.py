@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rareclass.cli import command as cli
-from rareclass.errors import InputError
+from rareclass.errors import InputError, combination_error, setting, setting_error
 
 if TYPE_CHECKING:
     from rareclass.model.threshold import DecisionRule
@@ -50,22 +50,19 @@ class RuleOptions:
     )
 
     def rule(self, time: str | None) -> "DecisionRule | None":
-        """Return the rule that the options name, None for none; `time` is a column of times.
-
-        Raises `InputError` on two of them, and on what cannot be read, naming the option.
-        """
+        """Return the rule that the options name, None for none; `time` is a column of times."""
         self._check_prevalence()
         given = {name: value for name, value in vars(self).items() if value is not None}
         sure = {name: given.pop(name) for name in ("confidence", "prevalence") if name in given}
         if len(given) > 1:
             first, second = list(given)[:2]
-            raise cli.combination_error(
-                f"{_option(first)} and {_option(second)} both set the threshold.",
+            raise combination_error(
+                f"{setting(first)} and {setting(second)} both set the threshold.",
                 "Give one of them.",
             )
         if not given:
             if "confidence" in sure:
-                raise cli.combination_error(
+                raise combination_error(
                     "--confidence needs a rule for the threshold.",
                     "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
                 )
@@ -78,14 +75,14 @@ class RuleOptions:
         except InputError:
             raise
         except ValueError as error:
-            raise cli.setting_error(f"{_option(name)} {value}: {error}", "") from error
+            raise setting_error(f"{setting(name)} {value}: {error}", "") from error
         if rule.needs_time and time is None:
-            raise cli.combination_error(
+            raise combination_error(
                 f"--alerts {value} needs to know the time of each row.",
                 "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
             )
         if rule.needs_time and self.prevalence is not None:
-            raise cli.combination_error(
+            raise combination_error(
                 f"--alerts {value} and --prevalence contradict each other: alerts per period are "
                 "counted on these rows, which have another share of rare ones.",
                 "Leave one out, or give alerts for so many rows, as in 50/10000.",
@@ -94,7 +91,7 @@ class RuleOptions:
 
     def _check_prevalence(self) -> None:
         if self.prevalence is not None and not 0.0 < self.prevalence < 1.0:
-            raise cli.setting_error(
+            raise setting_error(
                 f"--prevalence {self.prevalence} is not between 0 and 1.",
                 "Give the share of rare rows, such as 0.002.",
             )
@@ -115,13 +112,13 @@ class RuleOptions:
     def check_score(self, score: float) -> None:
         """Raise `InputError` where a threshold given as a score is none, or has a rule as well."""
         if not abs(score) < float("inf"):
-            raise cli.setting_error(
+            raise setting_error(
                 f"--threshold {score} is not a finite number.", "Give a score, such as 2.5."
             )
         for name, value in vars(self).items():
             if value is not None and name != "prevalence":
-                raise cli.combination_error(
-                    f"--threshold and {_option(name)} both set the threshold.", "Give one of them."
+                raise combination_error(
+                    f"--threshold and {setting(name)} both set the threshold.", "Give one of them."
                 )
 
 
@@ -135,10 +132,6 @@ class FitRuleOptions(RuleOptions):
     )
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def _confidence(text: str | None) -> float | None:
     if text is None:
         return 0.9
@@ -147,7 +140,7 @@ def _confidence(text: str | None) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise cli.setting_error(
+        raise setting_error(
             f"--confidence {text} is not a number.", "Give one such as 0.9, or none."
         ) from None
 
@@ -158,7 +151,7 @@ def _alerts(text: str) -> tuple[int, int | str]:
 
     rate = read_rate(text)
     if rate is None:
-        raise cli.setting_error(
+        raise setting_error(
             f"--alerts {text} cannot be read.",
             "Give a number per hour, day or week, such as 50/day, or per rows, such as 50/10000.",
         )
@@ -175,7 +168,7 @@ def costs_of(text: str) -> dict[str, float | str]:
     for part in text.split(","):
         name, separator, value = (piece.strip() for piece in part.partition("="))
         if not separator or name not in ("fp", "fn", "review") or not value or name in costs:
-            raise cli.setting_error(
+            raise setting_error(
                 f"--cost {text} cannot be read at {part.strip()!r}.",
                 "Give fp=5,fn=100, each once, with review=1 if looking at an alert costs as well.",
             )

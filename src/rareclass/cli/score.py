@@ -8,7 +8,8 @@ from rich.console import Console
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.errors import needed_for
+from rareclass.cli.method import read_seconds
+from rareclass.errors import combination_error, needed_for
 
 if TYPE_CHECKING:
     from rareclass.model.score_file import Scoring
@@ -73,7 +74,7 @@ def score(options: ScoreOptions) -> None:
         out, "--out", written.overwrite, {"the model": options.model}, may_be_inside=True
     )
     if written.json_file is not None and written.json_file.resolve() == out.resolve():
-        raise cli.combination_error(
+        raise combination_error(
             f"--json {written.json_file} is the file of --out.", "Give another name."
         )
     content = cli.opened(options.model)
@@ -117,7 +118,11 @@ class ServeOptions:
         "Most requests at once.", default=64, min=1, rich_help_panel=_LIMITS
     )
     timeout: float = cli.option(
-        "Most seconds for an answer.", default=10.0, min=0.01, rich_help_panel=_LIMITS
+        "Most time for an answer: seconds, or one such as 1m.",
+        default=10.0,
+        reads=read_seconds,
+        show_default="10",
+        rich_help_panel=_LIMITS,
     )
     threads: int = cli.option("Threads for requests of many rows.", default=1, min=1)
     reload: bool = cli.option("Load a new model file when it appears, after a check.", default=True)

@@ -17,7 +17,17 @@ from rich.text import Text
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.errors import ErrorKind, InputError, command_line, counted, first_names
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    combination_error,
+    command_line,
+    counted,
+    existing_file,
+    first_names,
+    setting_error,
+    unsupported,
+)
 from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
@@ -69,12 +79,12 @@ class PlainOptions:
     def check(self) -> None:
         """Raise `InputError` for numbers of rows that contradict each other."""
         if self.top > self.window:
-            raise cli.combination_error(
+            raise combination_error(
                 f"--top {self.top}: the window has {counted(self.window, 'row')} only.",
                 "Raise --window or lower --top.",
             )
         if not 0 < self.half_life < float("inf"):
-            raise cli.setting_error(
+            raise setting_error(
                 f"--half-life {self.half_life} is not a number of rows above 0.",
                 "Give rows, such as 10000.",
             )
@@ -173,14 +183,13 @@ def _check_source(source: str, follow: bool) -> None:
     from rareclass.tables.databases import DatabaseAddress, is_database
 
     if is_database(source):
-        raise InputError(
+        raise unsupported(
             f"{DatabaseAddress(source)} is a database, which cannot be read as a stream.",
             "Write the new rows to a CSV or Parquet file; fit and score read a --query.",
-            ErrorKind.UNSUPPORTED,
         )
     place = path_of(source)
     if follow and isinstance(place, RemotePath):
-        raise cli.combination_error(
+        raise combination_error(
             f"--follow: {place} is not on this machine.",
             "Leave it out: the same command, given again, continues with the new rows.",
         )
@@ -198,10 +207,8 @@ def _check_ours(path: Path) -> None:
     except (OSError, ValueError, TypeError):
         is_ours = False
     if not is_ours:
-        raise InputError(
-            f"--json {path} exists already, and no stream wrote it.",
-            "Give another name.",
-            ErrorKind.EXISTING_FILE,
+        raise existing_file(
+            f"--json {path} exists already, and no stream wrote it.", "Give another name."
         )
 
 

@@ -9,7 +9,7 @@ from rareclass.compare.methods import MethodComparison, Report, compare_methods
 from rareclass.compare.out_of_fold import MethodRun
 from rareclass.compare.peers import PeerSettings, prepared, why_not
 from rareclass.compare.score_columns import Standings
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, combination_error, counted, setting, unsupported
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import Method
@@ -119,23 +119,23 @@ def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> 
 
 def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
     if settings.groups is not None and settings.time is not None:
-        raise InputError(
-            "--groups and --time are both given.",
-            "Give one of them.",
-            ErrorKind.COMBINATION,
+        raise combination_error(
+            f"{setting('groups')} and {setting('time')} are both given.", "Give one of them."
         )
     if settings.time is not None:
         return
     what, possible = "distinct rows", int(min(data.rare.sum(), (~data.rare).sum()))
     if settings.groups is not None:
         what = f"groups by {settings.groups}"
-        group = places(data.beside_of(settings.groups), len(data.y), f"--groups {settings.groups}")
+        group = places(
+            data.beside_of(settings.groups), len(data.y), setting("groups", settings.groups)
+        )
         possible = min(possible, most_folds(data.rare, group))
     if possible < settings.folds:
         raise InputError(
             f"These {what} make {counted(possible, 'fold')} with rows of both classes at most, "
             f"not {settings.folds}.",
-            f"Give --folds {possible}." if possible > 1 else "Give more rare rows.",
+            f"Give {setting('folds', possible)}." if possible > 1 else "Give more rare rows.",
             ErrorKind.TOO_FEW_ROWS,
             value=settings.folds,
         )
@@ -172,7 +172,7 @@ def compare_on(
             absent[name] = MethodRun(name, "not tried", why, 0.0, 0)
     if not methods:
         reasons = _reasons(list(absent.values()))
-        raise InputError("No method can be tried.", reasons, ErrorKind.UNSUPPORTED)
+        raise unsupported("No method can be tried.", reasons)
     label = data.target.facts.rare_label  # type: ignore[union-attr]
     n_rare = data.target.facts.label_counts[label]
     found = compare_methods(
@@ -194,7 +194,7 @@ def compare_on(
     every = {run.name: run for run in found.runs} | absent
     found = replace(found, runs=tuple(every[name] for name in settings.methods))
     if found.comparison is None:
-        raise InputError("No method finished.", _reasons(list(found.runs)), ErrorKind.UNSUPPORTED)
+        raise unsupported("No method finished.", _reasons(list(found.runs)))
     return Leaderboard(found, data.n_rows, n_rare, label, of_classes(found, data))
 
 

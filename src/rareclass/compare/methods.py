@@ -20,7 +20,7 @@ from rareclass.compare.out_of_fold import (
     score_fold_of,
 )
 from rareclass.compare.score_columns import DEFAULT, Comparison, chosen_measures, compare_scores
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, combination_error, counted, too_few_rows
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import days_of, rare_rows, read_times
 from rareclass.folds.score_scale import on_scale_of_folds
@@ -44,11 +44,6 @@ class MethodComparison:
     scores: dict[str, NDArray[np.float64]] = field(repr=False)
     rows: NDArray[np.intp] = field(repr=False)
     fold: NDArray[np.intp] = field(repr=False)
-
-    @property
-    def n_unfinished(self) -> int:
-        """Number of methods without scores."""
-        return sum(not run.is_judged for run in self.runs)
 
     def basis(self) -> str:
         """Describe the rows, and how they were held out."""
@@ -215,11 +210,7 @@ def _fold_rows(
             ErrorKind.LABELS,
         )
     if groups is not None and time is not None:
-        raise InputError(
-            "groups and time are both given.",
-            "Give one of them.",
-            ErrorKind.COMBINATION,
-        )
+        raise combination_error("groups and time are both given.", "Give one of them.")
     group, moment = (None if each is None else np.asarray(each) for each in (groups, time))
     splitter, by = cv, ""
     if is_whole(cv):
@@ -238,10 +229,9 @@ def _fold_rows(
         for side, part in zip(("training", "test"), parts, strict=True):
             if not is_rare[part].any() or is_rare[part].all():
                 lacks = "other" if is_rare[part].any() else "rare"
-                raise InputError(
+                raise too_few_rows(
                     f"fold {number} has no {lacks} row in its {side} part.",
                     "Use the splitters of rareclass.folds, or fewer folds.",
-                    ErrorKind.TOO_FEW_ROWS,
                 )
     weight = row_weights(sample_weight, len(labels))
     rows = FoldRows(X, labels, labels[is_rare][0], weight, group, moment, splits)

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from rareclass.compare.out_of_fold import fit_on
 from rareclass.decide.rarity_scores import rarity_scores
 from rareclass.encoding.encoders import SparseEncoder, TableEncoder, TypedColumns
-from rareclass.errors import ErrorKind, InputError, needed_for, unknown_name
+from rareclass.errors import ErrorKind, InputError, needed_for, setting, unknown_name
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.mibc_method import MIBCMethod
@@ -208,7 +208,7 @@ def check_methods(names: tuple[str, ...]) -> tuple[str, ...]:
     names = tuple(PEERS) if names == ("all",) else names or QUICK_METHODS
     for name in names:
         if name not in PEERS:
-            raise unknown_name(f"--methods: there is no method {name!r}.", name, PEERS)
+            raise unknown_name(f"{setting('methods')}: there is no method {name!r}.", name, PEERS)
     return tuple(dict.fromkeys(names))
 
 

@@ -23,6 +23,7 @@ from rareclass.errors import (
     missing_column,
     name_hint,
     no_rows,
+    setting,
 )
 from rareclass.labels.spelling import label_value
 from rareclass.model.targets import rare_target
@@ -100,7 +101,7 @@ def compare_score_files(files: ScoreFiles) -> ComparedFiles:
     if len(read.columns) < 2:
         raise InputError(
             "There is only one column of scores, and nothing to compare.",
-            "Give two files of scores, or --score twice.",
+            f"Give two files of scores, or {setting('scores')} twice.",
             ErrorKind.SHAPE,
         )
     comparison = compare_scores(
@@ -164,9 +165,9 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
     groups = None if files.groups is None else _beside(tables, files.groups).to_numpy()
     weight, by = None, None
     if files.weight is not None:
-        weight = _weights(_beside(tables, files.weight, "--weight"), files.weight)
+        weight = _weights(_beside(tables, files.weight, "weight"), files.weight)
     if files.by is not None:
-        by = labels_as_text(_beside(tables, files.by, "--by")).to_numpy()
+        by = labels_as_text(_beside(tables, files.by, "by")).to_numpy()
     return ReadScores(columns, homes, rare.rare_label, y, groups, weight, by)
 
 
@@ -174,7 +175,7 @@ def _weights(cells: pl.Series, name: str) -> np.ndarray:
     """Read weights of at least 0; raises `InputError` with the row of a cell that is none."""
     numbers = _as_numbers(cells)
     if (row := _first(~(numbers.is_finite() & (numbers >= 0.0)))) is not None:
-        message = f"--weight {name} is {shown(cells[row])} at row {row + 1}."
+        message = f"{setting('weight', name)} is {shown(cells[row])} at row {row + 1}."
         remedy = "Give a number of rows, at or above 0, in every row."
         raise bad_cell(message, remedy, name, row + 1, cells[row])
     return numbers.to_numpy()
@@ -215,7 +216,8 @@ def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
                 raise InputError(
                     f"{table.path} has {counted(table.frame.height, 'row')} and {first.path} "
                     f"{first.frame.height:,}.",
-                    "Give scores of the same rows, or --id with a column that names them.",
+                    f"Give scores of the same rows, or {setting('id_column')} with a column that "
+                    "names them.",
                     ErrorKind.ROWS,
                 )
         return tables
@@ -241,15 +243,15 @@ def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
 
 def _ids(table: ScoreTable, name: str) -> pl.Series:
     if not table.has(name):
-        raise missing_column(f"--id: {table.path} has", name, table.frame.columns)
+        raise missing_column(str(table.path), name, table.frame.columns)
     ids = labels_as_text(table.frame[name])
     _check_full(table, name, ids)
     if (row := _first(ids.is_duplicated())) is not None:
         again = np.flatnonzero((ids == ids[row]).to_numpy())[1] + 1
         raise InputError(
             f"{table.path}: {name} = {ids[row]} occurs twice, at rows {row + 1} and {again}.",
-            "Name a column with a different value in every row, or leave --id out where the files "
-            "are in the same order.",
+            f"Name a column with a different value in every row, or leave {setting('id_column')} "
+            "out where the files are in the same order.",
             ErrorKind.ROWS,
             column=name,
             row=int(again),
@@ -267,9 +269,9 @@ def _labels(tables: Sequence[ScoreTable], files: ScoreFiles) -> pl.Series:
         known = sorted({column for table in tables for column in table.frame.columns})
         hint = name_hint(name, known)
         if files.truth is None:
-            hint += " Labels in another file are given by --truth FILE."
+            hint += f" Labels in another file are given by {setting('truth', 'FILE')}."
         raise InputError(
-            f"{where} column {name!r} with the labels (--target).",
+            f"{where} column {name!r} with the labels ({setting('target')}).",
             hint,
             ErrorKind.MISSING_COLUMN,
             column=name,
@@ -291,7 +293,7 @@ def _labels(tables: Sequence[ScoreTable], files: ScoreFiles) -> pl.Series:
             raise InputError(
                 f"{holding[0].path} and {table.path} have different labels: {labels[row]!r} and "
                 f"{other!r} at row {row + 1} of the first.",
-                "Give files of the same rows in the same order, or --id.",
+                f"Give files of the same rows in the same order, or {setting('id_column')}.",
                 ErrorKind.LABELS,
                 column=name,
                 row=row + 1,
@@ -307,13 +309,13 @@ def _values(labels: pl.Series) -> pl.Series:
     )
 
 
-def _beside(tables: Sequence[ScoreTable], name: str, option: str = "--groups") -> pl.Series:
+def _beside(tables: Sequence[ScoreTable], name: str, option: str = "groups") -> pl.Series:
     for table in tables:
         if table.has(name):
             _check_full(table, name, table.frame[name])
             return table.frame[name]
     known = sorted({column for table in tables for column in table.frame.columns})
-    raise missing_column(f"{option}: there is", name, known)
+    raise missing_column("", name, known, option)
 
 
 def _only_scores(table: ScoreTable, files: ScoreFiles) -> str:
@@ -329,7 +331,7 @@ def _only_scores(table: ScoreTable, files: ScoreFiles) -> str:
     found = f"numbers in {', '.join(numeric)}" if numeric else "no column of numbers"
     raise InputError(
         f"{table.path}: which column holds the scores? It has {found}.",
-        "Name it by --score." if numeric else name_hint("", others),
+        f"Name it by {setting('scores')}." if numeric else name_hint("", others),
         ErrorKind.MISSING_COLUMN,
     )
 
@@ -344,12 +346,12 @@ def _is_numeric(cells: pl.Series) -> bool:
 def _numbers(table: ScoreTable, name: str) -> np.ndarray:
     """Read scores: numbers in every row, between 0 and 1 where the name says probabilities."""
     if not table.has(name):
-        raise missing_column(f"--score: {table.path} has", name, table.frame.columns)
+        raise missing_column(str(table.path), name, table.frame.columns)
     cells = table.frame[name]
     if cells.dtype.is_temporal() or cells.dtype.is_nested():
         raise bad_cell(
             f"{table.path}: column {name!r} holds {cells.dtype}, not scores.",
-            "Name a column of numbers by --score.",
+            f"Name a column of numbers by {setting('scores')}.",
             name,
         )
     numbers = _as_numbers(cells)
@@ -370,7 +372,7 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
     if (values == values[0]).all():
         raise bad_cell(
             f"{table.path}: {name} is {values[0]:g} in every row: such scores rank nothing.",
-            "Leave the file out, or name another column by --score.",
+            f"Leave the file out, or name another column by {setting('scores')}.",
             name,
             value=float(values[0]),
         )

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
-from shlex import quote
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from rareclass.encoding.target import (
     positives,
     read_rare_or_rest,
 )
-from rareclass.errors import ErrorKind, InputError, first_names, missing_column
+from rareclass.errors import ErrorKind, InputError, first_names, missing_column, setting
 from rareclass.findings import warnings_as
 from rareclass.labels.spelling import one_spelling
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
@@ -170,7 +169,7 @@ class Schema:
             cell = shown(cells[row])
             reason = (
                 f"column {self.target!r}: {cell} is neither 1, true or yes nor 0, -1, false or "
-                "no; name the rare label with --positive"
+                f"no; name the rare label with {setting('positive')}"
             )
             faults.setdefault(row, reason)
         return pl.Series(self.target, labels, pl.Float64)
@@ -183,7 +182,7 @@ def find_schema(
     id_column: str | None = None,
     drop: Collection[str] = (),
     keep: Collection[str] = (),
-    category: Collection[str] = (),
+    categories: Collection[str] = (),
     positive: Positive = None,
     time_column: str | None = None,
 ) -> Schema:
@@ -212,14 +211,9 @@ def find_schema(
             ErrorKind.TOO_FEW_ROWS,
         )
     by_id = () if id_column is None else (id_column,)
-    wanted = {
-        "--target": (target,), "--id": by_id, "--drop": drop, "--keep": keep,
-        "--category": category,
-    }  # fmt: skip
-    for option, names in wanted.items():
-        for name in names:
-            if name not in batch.frame.columns:
-                raise missing_column(f"{batch.file} has", name, batch.frame.columns, option)
+    for name in (target, *by_id, *drop, *keep, *categories):
+        if name not in batch.frame.columns:
+            raise missing_column(batch.file, name, batch.frame.columns)
     notes = _check_labels(batch, target, positive)
     left_out = {target, id_column, *drop}
     kinds: dict[str, Kind] = {}
@@ -227,8 +221,8 @@ def find_schema(
     for cells in batch.frame:
         name = cells.name
         if name not in left_out:
-            found = _found(cells, batch.lines, forced=name in category)
-            if name not in (*category, *keep):
+            found = _found(cells, batch.lines, forced=name in categories)
+            if name not in (*categories, *keep):
                 found = _not_learned(cells, found, name == time_column)
             kinds[name] = found.kind
             notes += [found.note] if found.note else []
@@ -271,7 +265,7 @@ def _check_labels(batch: Batch, target: str, positive: Positive) -> list[str]:
     listed = first_names(names, 6)
     raise InputError(
         f"{batch.file}: column {target!r} holds {listed}, and which of them is rare is not known.",
-        "Name the rare label with --positive LABEL.",
+        f"Name the rare label with {setting('positive', 'LABEL')}.",
         ErrorKind.LABELS,
         column=target,
     )
@@ -296,7 +290,7 @@ def _found(cells: pl.Series, lines: NDArray[np.int64], *, forced: bool) -> _Colu
     profile.add(cells.cast(pl.String) if is_text_type(cells.dtype) else read_strings(cells), 0)
     if not forced and not profile.n_present:
         note = f"column {name!r} is empty in the first {len(cells):,} rows: read as a number."
-        note += f" Text in it will be rejected; --category {quote(name)} takes words."
+        note += f" Text in it will be rejected; {setting('categories', name)} takes words."
         return _ColumnOfStream("number", note=note)
     found = reading_of_text(profile, is_category=forced)
     if forced:
@@ -312,7 +306,9 @@ def _found(cells: pl.Series, lines: NDArray[np.int64], *, forced: bool) -> _Colu
         note += f"{lines[profile.first_text_row]}, {shown(profile.first_text)}: read as a"
         if found.doubt == "stray words":
             note += " number. Rows with text in it are rejected"
-            return _ColumnOfStream("number", note=f"{note}; --category {quote(name)} takes words.")
+            return _ColumnOfStream(
+                "number", note=f"{note}; {setting('categories', name)} takes words."
+            )
         return _ColumnOfStream("category", found.reading, f"{note} category.")
     return _ColumnOfStream("category", found.reading, told)
 
@@ -343,7 +339,7 @@ def _not_learned(cells: pl.Series, found: _ColumnOfStream, is_clock: bool) -> _C
         kind, said = "time", "numbers in row order, as of a clock"
     else:
         return found
-    note = f"column {name!r}: {said}; not learned from (--keep {quote(name)} learns from it)."
+    note = f"column {name!r}: {said}; not learned from ({setting('keep', name)} learns from it)."
     return _ColumnOfStream(kind, found.reading, note)
 
 
@@ -353,9 +349,9 @@ def _words_of_rows(cells: pl.Series, found: _ColumnOfStream) -> _ColumnOfStream:
         return found
     note = f"column {name!r} has another word in each of the first {len(present):,} rows"
     if len(present) < _SURE_ROWS:
-        note += f": it looks like an id; --drop {quote(name)} leaves it out."
+        note += f": it looks like an id; {setting('drop', name)} leaves it out."
         return found._replace(note=found.note or note)
-    note += f"; not learned from (--keep {quote(name)} learns from it)."
+    note += f"; not learned from ({setting('keep', name)} learns from it)."
     return _ColumnOfStream("id", found.reading, note)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, name_hint, setting
 from rareclass.labels.spelling import RARE_LABELS, REST_LABELS, label_value
 from rareclass.tables.cells import is_empty, is_text_type, type_name
 from rareclass.tables.columns import reading_of_type
@@ -136,10 +136,10 @@ def unknown_labels(rest: pl.Series, others: Collection[str]) -> dict[str, int]:
 def absent_label(
     option: str, label: str, known: Iterable[str], column: str | None = None
 ) -> InputError:
-    """Return the error for an option that names a label which no row has."""
+    """Return the error for a setting that names a label which no row has."""
     where = "the target" if column is None else f"column {column!r}"
     return InputError(
-        f"{option}: no row has {label!r} in {where}.",
+        f"{setting(option)}: no row has {label!r} in {where}.",
         name_hint(label, known, "Its values are"),
         ErrorKind.LABELS,
         column=column,

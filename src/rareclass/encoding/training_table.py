@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError, no_rows
+from rareclass.errors import ErrorKind, InputError, named_twice, no_rows, setting
 from rareclass.rows.decoding import refuse_many_labels
 from rareclass.tables.batch import SpooledTables
 from rareclass.tables.cells import are_plain, is_text_type
@@ -112,7 +111,7 @@ class ReadingPlan:
         if not any(column.is_used for column in columns):
             raise InputError(
                 f"No column of {self.file.path} can be learned from: all are constant or id-like.",
-                "Give a file with a column that differs between rows, or --keep one.",
+                f"Give a file with a column that differs between rows, or {setting('keep')} one.",
                 ErrorKind.MISSING_COLUMN,
             )
         return columns
@@ -163,20 +162,15 @@ def plan_reading(
     `categories` are taken as such whatever they hold, `keep` is learned from even if it looks like
     identifiers. Raises `InputError` for unknown column names, text that cannot be used, or no rows.
     """
-    named_columns(file, [target], "--target")
-    named_columns(file, drop, "--drop")
-    named_columns(file, categories, "--category")
-    named_columns(file, keep, "--keep")
+    named_columns(file, [target], "target")
+    named_columns(file, drop, "drop")
+    named_columns(file, categories, "categories")
+    named_columns(file, keep, "keep")
     if target in drop:
-        raise InputError(
-            f"Column {target!r} is both --target and --drop.", "", ErrorKind.COMBINATION
-        )
+        raise named_twice(target, "target", "drop")
     for name in keep:
         if name in drop or name == target:
-            other = "--drop" if name in drop else "--target"
-            raise InputError(
-                f"Column {name!r} is both --keep and {other}.", "", ErrorKind.COMBINATION
-            )
+            raise named_twice(name, "keep", "drop" if name in drop else "target")
     names = [name for name in file.columns if name != target and name not in drop]
     if not names:
         raise InputError(
@@ -190,8 +184,8 @@ def plan_reading(
             name,
             seen.types[name],
             seen.profiles.get(name),
-            otherwise=f"--category {quote(name)} takes the column as categories, "
-            f"--drop {quote(name)} leaves it out",
+            otherwise=f"{setting('categories', name)} takes the column as categories, "
+            f"{setting('drop', name)} leaves it out",
             is_too_long=name in seen.too_long,
             is_category=name in categories,
         )

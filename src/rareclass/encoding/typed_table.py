@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name
+from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name, too_few_rows
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.tables.cells import are_plain, is_text_type, type_name
@@ -347,9 +347,7 @@ def _check_not_empty(columns: list[TypedColumn], remembered: list[Column], n_row
     if columns:
         return
     if n_rows == 1:
-        raise InputError(
-            "X has one row (n_samples=1).", "Give rows of two classes.", ErrorKind.TOO_FEW_ROWS
-        )
+        raise too_few_rows("X has one row (n_samples=1).", "Give rows of two classes.")
     whys = "; ".join(f"{each.name!r} is {each.why_dropped}" for each in remembered[:6])
     raise InputError(
         f"X has no column to learn from: {whys or 'it has no columns'}.",

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import TypedTable
 from rareclass.ensemble.combined_ranking import CombinedRanking
-from rareclass.errors import ErrorKind, InputError, unsupported
+from rareclass.errors import ErrorKind, InputError, combination_error, unsupported
 from rareclass.estimators.estimator import read_features
 from rareclass.estimators.rankings import KernelRanking, LinearRanking
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
@@ -173,10 +173,9 @@ def explain(
     model = estimator_of(model)
     if isinstance(model, CombinedRanking):
         if typical is not None or groups is not None:
-            raise InputError(
+            raise combination_error(
                 "A RareClassifier knows its columns and their typical cells itself.",
                 "Leave out typical and groups.",
-                ErrorKind.COMBINATION,
             )
         return explain_columns(model, X)
     if not isinstance(model, BallClassifier | OF_NUMBERS):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from rareclass.ensemble.plan import (
     threads_for,
 )
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.errors import counted, unknown_name, unsupported
+from rareclass.errors import counted, setting, unknown_name, unsupported
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Method, TableSize, Terms
@@ -202,9 +201,10 @@ def method_for(file: TableFile | SvmlightFile, method: Method) -> Method:
         return method
     if method != AutoMethod():
         raise unsupported(
-            f"{file.path} is an svmlight file, which --method auto does not learn from: "
-            f"{RankRCMethod.name} does, and has no --time-budget, --objective and "
-            "--members.",
+            f"{file.path} is an svmlight file, which {setting('method', 'auto')} does not learn "
+            "from: "
+            f"{RankRCMethod.name} does, and has no {setting('seconds')}, {setting('objective')} "
+            f"and {setting('members')}.",
             "Leave them out, or give a table with named columns.",
         )
     return RankRCMethod()
@@ -220,7 +220,7 @@ def check_members(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         plain = name if name in known else name.replace("-", " ").lower()
         if plain not in known:
-            raise unknown_name(f"--members: there is no member {name!r}.", plain, known)
+            raise unknown_name(f"{setting('members')}: there is no member {name!r}.", plain, known)
         named.append(plain)
     make_members(named)
     return tuple(named)
@@ -236,7 +236,7 @@ def check_objective(name: str) -> str:
     except ValueError:
         known = [*OBJECTIVES, "precision_at=100"]
         shown, *others = (each.replace("_", "-") for each in (name, *known))
-        message = f"--objective: there is none called {shown!r}."
+        message = f"{setting('objective')}: there is none called {shown!r}."
         raise unknown_name(message, shown, others) from None
     return name
 
@@ -262,25 +262,25 @@ def _say(finding: Finding) -> str | None:
         column = values["column"]
         return (
             f"column {column!r} alone ranks the rows almost perfectly. If it is only known after "
-            f"the label, the estimate is wrong: give --drop {quote(str(column))}."
+            f"the label, the estimate is wrong: give {setting('drop', str(column))}."
         )
     if finding.kind == FindingKind.HOLDS_NEARBY:
         columns = ", ".join(values["columns"])
         return (
             f"rare rows with one value of {columns} stand close together in the table, and predict "
-            "distant rows much less well. If the rows are in time order, give --time COLUMN, so "
-            "that model and estimate allow for it."
+            "distant rows much less well. If the rows are in time order, give "
+            f"{setting('time', 'COLUMN')}, so that model and estimate allow for it."
         )
     if finding.kind == FindingKind.LEARNED_BY_VALUE:
         columns = values["columns"]
         return (
             f"the model learns each value of {', '.join(columns)} separately. If new rows have "
-            f"other values, the estimate is too good: give --groups {quote(columns[0])} for an "
-            f"estimate on new values, or --drop {quote(columns[0])}."
+            f"other values, the estimate is too good: give {setting('groups', columns[0])} for an "
+            f"estimate on new values, or {setting('drop', columns[0])}."
         )
     if finding.kind == FindingKind.TIME_LIMIT:
         return (
-            f"--time-budget cut the plan to {counted(values['members'], 'member')} and "
+            f"{setting('seconds')} cut the plan to {counted(values['members'], 'member')} and "
             f"{values['rows']:,} rows: the model depends on the speed of this machine."
         )
     if finding.kind in _SAID_OTHERWISE:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import existing_file, setting
 from rareclass.files import csv_bytes, replacing
 from rareclass.metrics import PairedDifference, average_precision, paired_difference
 
@@ -292,10 +292,9 @@ def check_not_the_users(folder: Path) -> None:
     for name in (*headers, MODEL_NAME):
         is_ours = name in ours or (name == MODEL_NAME and TRAIN_NAME in ours)
         if (folder / name).exists() and not is_ours:
-            raise InputError(
+            raise existing_file(
                 f"{folder / name} exists, and no rareclass demo wrote it.",
-                "Choose another folder with --out.",
-                ErrorKind.EXISTING_FILE,
+                f"Choose another folder with {setting('out')}.",
             )
 
 

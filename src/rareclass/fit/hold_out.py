@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from rareclass.errors import setting
 from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training_set import FitSettings, TrainingSet
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
@@ -107,7 +108,9 @@ def _estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
     n_folds = min(settings.folds, n_rare, len(data.y) - n_rare)
     group = None
     if settings.groups is not None:
-        group = places(data.beside_of(settings.groups), len(data.y), f"--groups {settings.groups}")
+        group = places(
+            data.beside_of(settings.groups), len(data.y), setting("groups", settings.groups)
+        )
         n_folds = min(settings.folds, most_folds(data.rare, group))
     if n_folds < 2:
         return []
@@ -128,7 +131,7 @@ def _latest(data: TrainingSet, name: str, holdout: float) -> Split:
 
 def _whole_groups(data: TrainingSet, name: str, holdout: float, seed: int) -> Split:
     """One of as many parts of the groups as the share asks for."""
-    group = places(data.beside_of(name), len(data.y), f"--groups {name}")
+    group = places(data.beside_of(name), len(data.y), setting("groups", name))
     n_parts = max(2, min(round(1.0 / holdout), len(np.unique(group[data.rare]))))
     parts = RareGroupKFold(n_parts, random_state=seed, pos_label=True)
     return next(iter(parts.split(data.y, data.rare, group)))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive, positives
-from rareclass.errors import ErrorKind, InputError, combination_error, counted
+from rareclass.errors import ErrorKind, InputError, combination_error, counted, setting
 from rareclass.estimators.rankings import KernelRanking
 from rareclass.fit.method import EncodedRows, Method, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
@@ -143,7 +143,7 @@ class RankRCMethod(KernelMethod):
     name: ClassVar[str] = "rankrc"
     machine: ClassVar[str] = "RankRC"
     sooner: ClassVar[str] = (
-        "--method mibc needs one pass of them and one for its cross-validation: a linear model."
+        "mibc, a linear model, needs one pass of them and one for its cross-validation."
     )
     numbers: ClassVar[str] = "quantiles"
 
@@ -180,7 +180,7 @@ class RankRCMethod(KernelMethod):
             n_rare,
             rows.X.dtype.itemsize,
             terms.memory,
-            instead="give --method mibc, which has no kernel",
+            instead=f"give {setting('method', 'mibc')}, which has no kernel",
         )
         shared = {"pos_label": 1} | self.given(rows, n_rare, terms)
         if terms.folds < 2:
@@ -226,7 +226,7 @@ class OrdinalMethod(KernelMethod):
     name: ClassVar[str] = "ordinal-rankrc"
     machine: ClassVar[str] = "OrdinalRankRC"
     sooner: ClassVar[str] = (
-        "A sample of the rows of the majority level takes less, and so does a --lam of your own."
+        "A sample of the rows of the majority level takes less, and so does a lam of your own."
     )
     facts_kind: ClassVar[type[KernelFacts]] = OrdinalFacts
 
@@ -236,9 +236,9 @@ class OrdinalMethod(KernelMethod):
         """The labels in order; there is no rare class among them to name."""
         if named := positives(positive):
             raise combination_error(
-                f"--positive {' '.join(named)} names a rare class, but {self.name} ranks all "
-                "levels.",
-                "Leave --positive out, or give --method rankrc.",
+                f"{setting('positive', ' '.join(named))} names a rare class, but {self.name} "
+                "ranks all levels.",
+                f"Leave {setting('positive')} out, or give {setting('method', 'rankrc')}.",
             )
         return level_target(found, self.levels)
 
@@ -284,8 +284,8 @@ def check_kernel_memory(
         raise InputError(
             f"The kernel of {n_rare:,} distinct {which} with their landmarks takes "
             f"{size_text(needed)}; {size_text(allowed)} are left for it.",
-            f"Raise --memory, {'' if instead else 'or '}fit on a sample of the rows"
-            + (f", or {instead}." if instead else "."),
+            f"Raise {setting('kernel_memory')}, {'' if instead else 'or '}fit on a sample of the "
+            "rows" + (f", or {instead}." if instead else "."),
             ErrorKind.MEMORY,
         )
 

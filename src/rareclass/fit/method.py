@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive
-from rareclass.errors import combination_error
+from rareclass.errors import combination_error, setting
 from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
 from rareclass.model.facts import MethodFacts, RareClassScores, ScoredRows
@@ -58,7 +58,7 @@ class EncodedRows(NamedTuple):
             return terms.folds
         name, values = ("groups", self.groups) if self.time is None else ("time", self.time)
         is_rare = self.y != np.argmax(np.bincount(self.y, self.weight))
-        place = places(values, len(self.y), f"--{name}")
+        place = places(values, len(self.y), setting(name))
         if name == "groups":
             n_folds = min(terms.folds, most_folds(is_rare, place))
             number = dealt_with_both(n_folds, terms.seed, is_rare, place) if n_folds > 1 else None
@@ -66,9 +66,9 @@ class EncodedRows(NamedTuple):
             number = _cut(terms, is_rare, place)
         if number is None:
             raise combination_error(
-                f"--{name}: the rows to learn from cannot be cut into two folds with rows of both "
-                "classes.",
-                f"Leave out --{name}.",
+                f"{setting(name)}: the rows to learn from cannot be cut into two folds with rows "
+                "of both classes.",
+                f"Leave out {setting(name)}.",
             )
         return [
             (np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in np.unique(number)

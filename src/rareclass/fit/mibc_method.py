@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted, setting
 from rareclass.estimators.rankings import LinearRanking
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.method import EncodedRows, Method, Terms, how_chosen
@@ -52,7 +52,9 @@ class MIBCMethod(Method):
                 fitted = rows.fit(estimator)
         except NotSeparableError as error:
             raise InputError(
-                error.message, "Use --cost auto, or a number such as 1.", ErrorKind.NOT_REACHABLE
+                error.message,
+                f"Use {setting('cost', 'auto')}, or a number such as 1.",
+                ErrorKind.NOT_REACHABLE,
             ) from error
         return fitted.best_estimator_ if isinstance(fitted, MIBCCV) else fitted
 
@@ -134,8 +136,9 @@ def _check_memory(covariance: str, rows: EncodedRows, terms: Terms) -> None:
     needed = 8 * n_columns**2 * (2 * terms.folds + _COPIES)
     if needed > terms.memory:
         raise InputError(
-            f"--covariance {covariance} of {n_columns:,} encoded columns takes "
+            f"{setting('covariance', covariance)} of {n_columns:,} encoded columns takes "
             f"{size_text(needed)} with its folds; {size_text(terms.memory)} are left for it.",
-            "Use --covariance factor or diagonal, or raise --memory.",
+            f"Use {setting('covariance', 'factor')} or diagonal, or raise "
+            f"{setting('kernel_memory')}.",
             ErrorKind.MEMORY,
         )

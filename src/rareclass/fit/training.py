@@ -18,7 +18,7 @@ from rareclass.decide.alert_budget import AtMostAlertsAPeriod, covered_periods
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.encoding.encoders import TypedColumns
-from rareclass.errors import InputError, combination_error
+from rareclass.errors import InputError, combination_error, setting
 from rareclass.findings import warnings_as
 from rareclass.fit.hold_out import (
     NO_ESTIMATE,
@@ -196,7 +196,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     stored = method.as_stored(model)
     content = Model(encoder, stored, facts, thresholds, calibration, held_out=light, cases=cases)
     if settings.prevalence is not None and calibration is None:
-        notes.append("--prevalence has no effect: the model has no probabilities.")
+        notes.append(f"{setting('prevalence')} has no effect: the model has no probabilities.")
     elif settings.prevalence is not None:
         content.set_prevalence(settings.prevalence)
     return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it, others)
@@ -229,7 +229,7 @@ class _Training:
             return
         limit = rule.rule.constraint
         if time is not None and self.time is not None and isinstance(limit, AtMostAlertsAPeriod):
-            check_days(self.time, f"--time {time}", time)
+            check_days(self.time, setting("time", time), time)
             covered_periods(self.time, limit.period)
         if not (plan.folds or plan.cross_fits or len(plan.held_out)):
             raise _no_held_out_rows(rule)
@@ -273,7 +273,8 @@ class _Training:
             return again
         self.notes.append(
             "the training on all rows ended before every member was trained: the saved model is "
-            "the one that was estimated, without the held-out rows. --time-budget gives more time."
+            f"the one that was estimated, without the held-out rows. {setting('seconds')} gives "
+            "more time."
         )
         return None
 
@@ -413,7 +414,7 @@ class _Training:
 def _no_held_out_rows(rule: DecisionRule) -> InputError:
     return combination_error(
         f"{rule.rule.words} needs held-out rows of both classes, and there are none.",
-        "Leave out --holdout 0, or give rows with more of the rare class.",
+        f"Leave out {setting('holdout', 0)}, or give rows with more of the rare class.",
     )
 
 

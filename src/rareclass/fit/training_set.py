@@ -29,7 +29,9 @@ from rareclass.errors import (
     bad_cell,
     combination_error,
     name_hint,
+    named_twice,
     no_rows,
+    setting,
     setting_error,
 )
 from rareclass.fit.auto_method import AutoMethod
@@ -75,10 +77,10 @@ class FitSettings:
 
     @property
     def columns_named(self) -> list[tuple[str, str]]:
-        """Options that name a column beside the features, and the name of each."""
-        given = [("--groups", self.groups), ("--time", self.time), ("--id", self.id_column)]
+        """Settings that name a column beside the features, and the name of each."""
+        given = [("groups", self.groups), ("time", self.time), ("id_column", self.id_column)]
         if self.rule is not None:
-            given += [("--cost", name) for name in self.rule.columns]
+            given += [("costs", name) for name in self.rule.columns]
         return [(option, name) for option, name in given if name is not None]
 
     @property
@@ -91,9 +93,9 @@ class FitSettings:
             found[self.time] = None
         if self.groups is not None:
             kept = self.groups in self.keep
-            found[self.groups] = None if kept else "dropped: named by --groups"
+            found[self.groups] = None if kept else "dropped: column of groups"
         if self.id_column is not None:
-            why = None if self.id_column in self.keep else "dropped: named by --id"
+            why = None if self.id_column in self.keep else "dropped: column of identifiers"
             found.setdefault(self.id_column, why)
         return found
 
@@ -121,7 +123,7 @@ class TrainingSet:
         cells = self.beside[name]
         if cells.null_count() and self.number is not None:
             row = int(self.number[cells.is_null().arg_max()])
-            message = f"--groups {name} has no value at row {row}."
+            message = f"{setting('groups', name)} has no value at row {row}."
             raise bad_cell(message, "Fill it in, or leave the row out.", name, row)
         return cells.to_numpy()
 
@@ -133,7 +135,7 @@ class TrainingSet:
         if name is None or self.beside is None:
             return None
         assert self.number is not None
-        return times_of(self.beside[name], self.number, "--time")
+        return times_of(self.beside[name], self.number, setting("time"))
 
     @property
     def rare(self) -> NDArray[np.bool_]:
@@ -214,7 +216,8 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         return _read_sparse_set(file, settings)
     if settings.target is None:
         raise setting_error(
-            "--target is missing: which column holds the classes?", name_hint("", file.columns)
+            f"{setting('target')} is missing: which column holds the classes?",
+            name_hint("", file.columns),
         )
     check_beside(file, settings)
     plan = plan_reading(file, settings.target, settings.drop, settings.categories, settings.keep)
@@ -243,15 +246,12 @@ def check_beside(file: TableFile, settings: FitSettings) -> None:
     for option, name in options:
         named_columns(file, [name], option)
         if name == settings.target or name in settings.drop:
-            other = "--target" if name == settings.target else "--drop"
-            raise combination_error(
-                f"Column {name!r} is both {option} and {other}.", f"Name another for {option}."
-            )
+            raise named_twice(name, option, "target" if name == settings.target else "drop")
     if options and settings.on_disk:
         raise InputError(
-            f"{options[0][0]} needs the table in memory, and it is larger than a quarter of what "
-            "may be used.",
-            "Give a part of the rows, or more with --memory.",
+            f"{setting(options[0][0])} needs the table in memory, and it is larger than a quarter "
+            "of what may be used.",
+            f"Give a part of the rows, or more with {setting('kernel_memory')}.",
             ErrorKind.MEMORY,
         )
 
@@ -262,12 +262,14 @@ def _target(
     """Return what the labels mean to the method."""
     found = FoundLabels(column, counts, lambda label: _first_row(file, column, label))
     target = settings.method.read_target(found, settings.positive)
-    of_rare = "" if settings.prevalence is None else f"--prevalence {settings.prevalence:g}"
+    of_rare = "" if settings.prevalence is None else setting("prevalence", settings.prevalence)
     of_rare = of_rare if settings.rule is None else settings.rule.rule.words
     if of_rare and not isinstance(target, RareTarget):
         raise combination_error(
-            f"{of_rare} needs a rare class, and --method {settings.method.name} learns levels.",
-            "Leave it out, or give --method auto and --positive LEVEL.",
+            f"{of_rare} needs a rare class, and {setting('method', settings.method.name)} learns "
+            "levels.",
+            f"Leave it out, or give {setting('method', 'auto')} and "
+            f"{setting('positive', 'LEVEL')}.",
         )
     return target
 
@@ -315,10 +317,11 @@ def _read_on_disk(plan: ReadingPlan, settings: FitSettings) -> TrainingSet:
 
 
 def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
-    lists = {"--drop": settings.drop, "--keep": settings.keep, "--category": settings.categories}
-    named = [(option, name) for option, given in lists.items() for name in given]
+    named = [
+        (each, name) for each in ("drop", "keep", "categories") for name in vars(settings)[each]
+    ]
     for option, name in [*named, *settings.columns_named]:
-        named_columns(file, [name], f"{option} {name}")
+        named_columns(file, [name], option)
     batch, zero_based = file.read()
     if not len(batch.labels):
         raise no_rows(file.path)

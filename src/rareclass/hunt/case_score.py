@@ -229,10 +229,7 @@ class CumulativeCounts(NamedTuple):
         return cls(found, np.cumsum(each, dtype=np.int64))
 
     def between(self, other: Floats) -> Floats:
-        """Count the values at or below each other one, at least 1, interpolated between values.
-
-        So numbers between two values differ, and rounding moves a count by little.
-        """
+        """Count the values at or below each other one, at least 1, interpolated between values."""
         if not len(self.values):
             return np.ones(np.shape(other))
         return np.asarray(np.interp(other, self.values, self.at_most))
@@ -351,10 +348,7 @@ class ListOrder(NamedTuple):
         return self.score(X)
 
     def sure(self, scores: Floats) -> Floats | None:
-        """Return the expected share of cases among the rows of the hunt that are at least as sure.
-
-        None where it is not known.
-        """
+        """Return the expected share of cases among rows at least as sure; None if not known."""
         return None if self.share is None else self.share(self.counts.between(-scores))
 
     def check_parts(self) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 
 from rareclass.encoding.hunt import Coordinate
-from rareclass.errors import ErrorKind, InputError
-from rareclass.files import csv_bytes, replacing_folder
+from rareclass.errors import ErrorKind, InputError, existing_file, setting
+from rareclass.files import check_own_folder, csv_bytes, replacing_folder
 from rareclass.hunt.hunting import Hunt, HuntSettings
 from rareclass.hunt.table import HuntTable
 from rareclass.labels.states import CheckReason
@@ -53,36 +53,22 @@ class Described(NamedTuple):
 
 
 def check_folder(out: Path, overwrite: bool) -> None:
-    """Raise `InputError` now when the folder could not be written later.
-
-    Only files of an earlier hunt may be replaced, with `overwrite`.
-    """
-    if out.exists() and not out.is_dir():
-        raise InputError(
-            f"--out {out} is a file.", "Give the name of a folder.", ErrorKind.EXISTING_FILE
+    """Refuse a folder that cannot be written, or has other files than an earlier hunt's."""
+    names = sorted(path.name for path in out.glob("*"))
+    is_hunt = SUMMARY in names
+    others = [name for name in names if not (is_hunt and _OF_A_HUNT.fullmatch(name))]
+    check_own_folder(out, setting("out"), others)
+    if names and not overwrite:
+        raise existing_file(
+            f"{setting('out', out)} holds an earlier hunt.",
+            f"Give another folder, or {setting('overwrite')} to replace it.",
         )
-    if out.is_dir():
-        names = sorted(path.name for path in out.iterdir())
-        is_hunt = SUMMARY in names
-        others = [name for name in names if not (is_hunt and _OF_A_HUNT.fullmatch(name))]
-        if others:
-            raise InputError(
-                f"--out {out} holds other files, such as {others[0]!r}.",
-                "Give a new folder, or an empty one.",
-                ErrorKind.EXISTING_FILE,
-            )
-        if names and not overwrite:
-            raise InputError(
-                f"--out {out} holds an earlier hunt.",
-                "Give another folder, or --overwrite to replace it.",
-                ErrorKind.EXISTING_FILE,
-            )
     ancestor = next(path for path in out.resolve().parents if path.exists())
     if not ancestor.is_dir() or not os.access(ancestor, os.W_OK):
         raise InputError(
             f"Cannot make the folder {out}: {ancestor} "
             f"{'may not be written to' if ancestor.is_dir() else 'is not a folder'}.",
-            "Choose another with --out.",
+            f"Choose another with {setting('out')}.",
             ErrorKind.UNWRITABLE,
         )
 

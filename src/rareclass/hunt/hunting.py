@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.hunt import HuntEncoder
+from rareclass.errors import setting
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.hunt.case_score import (
     CumulativeCounts,
@@ -39,14 +40,9 @@ DEFAULT_TOP = 100
 # Lengths of the list's beginning for which the share of cases is reported.
 _FIRST_READ = (10, 50, 100)
 _BLOCK_ROWS = 50_000
-# The options of the command line for parameters of balls.
-_OPTIONS = {
-    "C1": "--c1",
-    "C2": "--c2",
-    "kernel": "--kernel",
-    "n_balls": "--balls",
-    "rare_share": "--share",
-    "filter": "--filter",
+# Settings of a hunt that are parameters of RACH.
+_SETTINGS = {"C1": "c1", "C2": "c2", "rare_share": "share"} | {
+    name: name for name in ("kernel", "n_balls", "filter")
 }
 
 
@@ -422,24 +418,19 @@ def _fit_unchosen(
     return ChosenBalls(model, None, "options" if settings.given() else "defaults")
 
 
-def in_options(name: str, change: Any) -> str:
-    """Word a parameter of RACH as an option of the command line; "" where there is none.
+def in_settings(name: str, change: Any) -> str:
+    """Word a parameter of RACH as a setting of a hunt; "" where there is none.
 
-    >>> in_options("n_balls", "auto"), in_options("filter", "larger"), in_options("filter", False)
-    ('--balls auto', 'a larger --filter', '--filter no')
-    >>> in_options("radius", "solved"), in_options("max_kept", "larger")
-    ('no --share', '')
+    >>> in_settings("n_balls", "auto"), in_settings("filter", "larger"), in_settings("C1", None)
+    ("n_balls='auto'", 'a larger filter=', 'c1=')
+    >>> in_settings("radius", "solved"), in_settings("max_kept", "larger")
+    ('no share=', '')
     """
+    from rareclass.hyperball.ball import in_parameters
+
     if name == "radius":  # a hunt sets the border by share just where it is given one
-        return "no --share"
-    option = _OPTIONS.get(name)
-    if option is None or change is None:
-        return option or ""
-    if change in ("larger", "smaller"):
-        return f"a {change} {option}"
-    if isinstance(change, bool):
-        return f"{option} {'yes' if change else 'no'}"
-    return f"{option} {change}"
+        return f"no {setting('share')}"
+    return in_parameters(_SETTINGS[name], change) if name in _SETTINGS else ""
 
 
 def of_balls(finding: Finding) -> Finding | None:
@@ -450,20 +441,20 @@ def of_balls(finding: Finding) -> Finding | None:
 
 
 def words_of(note: Finding | str) -> str:
-    """Word a finding of a hunt, its remedies as options of the command line."""
+    """Word a finding of a hunt, its remedies as settings of a hunt."""
     if isinstance(note, str):
         return note
     values = note.values
     if note.kind != FindingKind.NONE_HELD_OUT:
         from rareclass.hyperball.ball import sentence
 
-        return sentence(note, in_options)
+        return sentence(note, in_settings)
     n_rare, n_cleared = values["n_rare"], values["n_cleared"]
     fewest = min(n_rare, key=lambda label: n_rare[label])
     what = f"{'only 1 row' if n_cleared else 'no row'} is known to be cleared"
     if n_rare[fewest] < LEAST_TO_HOLD_OUT:
         what = f"only 1 row is known to be {fewest}"
-    options = [in_options(name, change) for name, change in note.remedy.items()]
+    options = [in_settings(name, change) for name, change in note.remedy.items()]
     verb = "is" if len(options) == 1 else "are"
     also = f"{' and '.join(options)} {verb} not chosen and " if options else ""
     return (

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaincinv
 
+from rareclass.errors import setting
 from rareclass.findings import Finding, FindingKind, Status
 from rareclass.hyperball.pool import (
     MAJORITY,
@@ -194,18 +195,18 @@ Words = Callable[[str, Any], str]
 
 
 def in_parameters(name: str, change: Any) -> str:
-    """Word a parameter and its change as Python users write them.
+    """Word a parameter and its change as the caller writes them.
 
     >>> in_parameters("filter", False), in_parameters("filter", "larger"), in_parameters("C1", None)
     ('filter=False', 'a larger filter=', 'C1')
     """
     # C1 is told from the words around it; "filter" would not be.
-    alone = name if name[0].isupper() else f"{name}="
+    alone = name if name[0].isupper() else setting(name)
     if change is None:
         return alone
     if change in ("larger", "smaller"):
         return f"a {change} {alone}"
-    return f"{name}={change!r}"
+    return setting(name, change)
 
 
 def ball_findings(

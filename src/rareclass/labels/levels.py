@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, first_names, nearest_name
+from rareclass.errors import ErrorKind, InputError, first_names, nearest_name, setting
 from rareclass.labels.spelling import codes_among, label_value
 from rareclass.labels.two_classes import (
     Labels,
@@ -179,7 +179,7 @@ def order_labels(
         raise InputError(
             f"row {row_of(first)} of {where}: {first!r} {what}.",
             "Correct it or leave it empty, or name all labels from the lowest to the highest "
-            f"(levels=, --levels); there are {_shown(labels)}.",
+            f"({setting('levels')}); there are {_shown(labels)}.",
             ErrorKind.LABELS,
             value=first,
         )
@@ -206,7 +206,7 @@ def _refuse_unknown(
         f"row {row_of(first)} of {where}: {first!r} is not among the levels {_shown(levels)}"
         f"{more}.",
         (f"Did you mean {near!r}? " if near else "")
-        + "Add it to levels (--levels) at its place, correct it, or leave such rows out.",
+        + f"Add it at its place to {setting('levels')}, correct it, or leave such rows out.",
         ErrorKind.LABELS,
         value=first,
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, counted
+from rareclass.errors import ErrorKind, InputError, bad_cell, counted, setting
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.spelling import (
     codes_among,
@@ -78,7 +78,8 @@ def _too_many(n_labels: int) -> InputError:
     return InputError(
         f"The target has {n_labels:,} labels, which are too many to be classes.",
         f"Give at most {MOST_CLASSES}: merge labels, cut numbers into classes, or name the rare "
-        "label (--positive); OrdinalRankRC (--method ordinal-rankrc) learns ordered levels.",
+        f"label with {setting('pos_label')}; {setting('method', 'ordinal-rankrc')} learns ordered "
+        "levels.",
         ErrorKind.LABELS,
     )
 
@@ -396,8 +397,8 @@ def _not_two(classes: np.ndarray, code: np.ndarray) -> ValueError:
     return ValueError(
         "Only binary classification is supported. The type of the target is "
         f"{type_of_target(code)} with {len(classes)} labels. Use y == label to learn one label "
-        "against all others (--positive on the command line), OrdinalRankRC for levels that have "
-        "an order, or RareClassifier for several rare classes."
+        "against all others, OrdinalRankRC for levels that have an order, or RareClassifier for "
+        "several rare classes."
     )
 
 

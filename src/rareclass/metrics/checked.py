@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.errors import counted, label_error
+from rareclass.errors import counted, label_error, setting
 from rareclass.labels.states import ListedRows, check_spreads, check_weights
 from rareclass.metrics.intervals import Interval, normal_quantile
 from rareclass.metrics.scored_classes import FloatArray, score_column
@@ -113,7 +113,7 @@ class CheckedMeasures:
             said.append(
                 f"Recall would be known to +-{self.half_width:g} with {most} "
                 f"{self.random_checks:,} random checks below the threshold "
-                "(rareclass review --random)."
+                f"(rareclass review {setting('random')})."
             )
         return said
 

@@ -448,12 +448,11 @@ def check_columns(file: TableFile, used: Sequence[str], keep: Sequence[str]) -> 
         others = [name for name in file.columns if name not in used]
         named = first_names([repr(name) for name in absent], 10)
         near = nearest_name(absent[0], others) if len(absent) == 1 else None
+        them = "it" if len(absent) == 1 else "them"
         raise InputError(
             f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}, "
             "which the model was trained on.",
-            f"Did you mean {near!r}?"
-            if near
-            else f"Add {'it' if len(absent) == 1 else 'them'}, or fit again with --drop.",
+            f"Did you mean {near!r}?" if near else f"Add {them}, or fit without {them}.",
             ErrorKind.MISSING_COLUMN,
             column=absent[0],
         )

@@ -409,8 +409,7 @@ def refuse_levels(decision: Decision, what: str, remedy: str) -> None:
     """Raise `InputError` where a model for levels is asked for what needs a rare class."""
     if isinstance(decision, LevelDecision):
         raise unsupported(
-            f"{what} is for models of a rare class, and this model is for ordered levels.",
-            remedy,
+            f"{what} is for models of a rare class, and this model is for ordered levels.", remedy
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.metrics import Interval
 from rareclass.metrics.weighted_rate import WeightedRate
@@ -211,7 +211,7 @@ def refuse_drift(drift: Drift, file: str) -> None:
         raise InputError(
             f"{file}: {what} moved far from training{more}: {far[0].words}.",
             "Look whether the column still means the same; fit again with rows like these, or "
-            "leave out --strict.",
+            f"leave out {setting('strict')}.",
             ErrorKind.REFUSED,
             column=None if far[0] is drift.scores else far[0].name,
         )
@@ -220,6 +220,7 @@ def refuse_drift(drift: Drift, file: str) -> None:
         raise InputError(
             f"{file}: {found.value:.3%} of the rows are above the threshold, where "
             f"{expected.value:.3%} of the rows held out were.",
-            "Check what changed; set another threshold, fit again, or leave out --strict.",
+            "Check what changed; set another threshold, fit again, or leave out "
+            f"{setting('strict')}.",
             ErrorKind.REFUSED,
         )

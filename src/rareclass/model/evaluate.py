@@ -209,7 +209,7 @@ def evaluate_file(
         time = of_model
     moments = None
     if time is not None:
-        column = columns_beside(file, [time], "--time")[time]
+        column = columns_beside(file, [time], "time")[time]
         moments = alert_times(column, np.arange(1, len(column) + 1))
     every = labelled_scores(content, file, str(data), seen)
     decision, rows = content.decision, every.labelled()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rareclass.errors import setting_error, unsupported
+from rareclass.errors import setting, setting_error, unsupported
 from rareclass.model.decisions import refuse_levels
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model
@@ -31,8 +31,10 @@ def explainer_of(content: Model, k: int) -> Explain:
     nearest rare row that the file keeps, ``distance_1`` how far it is (`nearest_cases`).
     """
     if k < 1:
-        raise setting_error(f"--explain {k} is not a number of columns.", "Give 1 or more.")
-    refuse_levels(content.decision, "--explain", "Leave it out.")
+        raise setting_error(
+            f"{setting('explain', k)} is not a number of columns.", "Give 1 or more."
+        )
+    refuse_levels(content.decision, setting("explain"), "Leave it out.")
     fault, remedy = "", ""
     if isinstance(content.facts.method, HuntFacts):
         fault = "the score of a hunt gives no reasons"
@@ -41,7 +43,7 @@ def explainer_of(content: Model, k: int) -> Explain:
         fault = "rows of an svmlight file have no named columns"
         remedy = "rareclass.explain.explain explains them, from Python."
     if fault:
-        raise unsupported(f"--explain: {fault}.", remedy)
+        raise unsupported(f"{setting('explain')}: {fault}.", remedy)
 
     def explain_rows(rows: pl.DataFrame) -> pl.DataFrame:
         parts = [_reasons(content, part, k) for part in rows.iter_slices(_ROWS)]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import LevelCalibration
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.errors import unsupported
+from rareclass.errors import fit_of_a_rare_class, unsupported
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts
@@ -97,7 +97,7 @@ class Model(TableScorer):
         if not isinstance(self.facts.target, RareClassFacts):
             raise unsupported(
                 f"The model of {self.target!r} is for ordered levels, and has no rare class.",
-                "Fit one of a rare class: --method auto --positive LEVEL.",
+                fit_of_a_rare_class(),
             )
         return self.facts.target
 

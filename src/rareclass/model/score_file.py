@@ -22,6 +22,7 @@ from rareclass.errors import (
     combination_error,
     counted,
     no_rows,
+    setting,
     setting_error,
 )
 from rareclass.files import check_not_input, check_not_inside, check_writable, csv_bytes, replacing
@@ -110,21 +111,25 @@ class ScoreWriter:
 
     def __post_init__(self) -> None:
         if self.alerts_only:
-            refuse_levels(self.decision, "--alerts-only", "Leave it out, and sort the scores.")
+            refuse_levels(
+                self.decision, setting("alerts_only"), "Leave it out, and sort the scores."
+            )
         if self.top is None and self.threshold is None:
             return
         if self.top is not None and self.threshold is not None:
             raise combination_error(
-                "--top and --threshold both set the rows called rare.", "Give one of them."
+                f"{setting('top')} and {setting('threshold')} both set the rows called rare.",
+                "Give one of them.",
             )
-        option = "--threshold" if self.top is None else "--top"
+        option = setting("threshold") if self.top is None else setting("top")
         remedy = "Leave it out: a row's level is between the model's thresholds."
         refuse_levels(self.decision, option, remedy)
         if self.top is not None and self.top < 1:
-            raise setting_error(f"--top {self.top} is not a number of rows.", "Give 1 or more.")
+            message = f"{setting('top', self.top)} is not a number of rows."
+            raise setting_error(message, "Give 1 or more.")
         if self.threshold is not None and not np.isfinite(self.threshold):
             raise setting_error(
-                f"--threshold {self.threshold} is not a score.", "Give a finite number."
+                f"{setting('threshold', self.threshold)} is not a score.", "Give a finite number."
             )
 
     @property
@@ -324,21 +329,23 @@ def _check_id(
     name: str, content: Model, settings: ScoreSettings, file: TableFile | SvmlightFile, out: Path
 ) -> None:
     """Raise `InputError` where a column to carry over cannot stand in `out`."""
-    file = named_columns(file, [name], "--id")
+    file = named_columns(file, [name], "id_column")
     reasons = [] if settings.explain is None else told_names(content, settings.explain)
     sure = [_SURE] if isinstance(content.facts.method, HuntFacts) else []
     sure += [_LIKELY, _CALLED] if content.rare_classes else []
     if name in (*_OURS, *sure, *_level_columns(content), content.decision.column, *reasons):
         raise InputError(
-            f"--id {name}: a column of the scores has that name.", "", ErrorKind.COLUMN_NAMES
+            f"{setting('id_column', name)}: a column of the scores has that name.",
+            "",
+            ErrorKind.COLUMN_NAMES,
         )
     for first in islice(file.batches([name], batch_rows=1), 1):
         dtype = first[name].dtype
         no_csv = dtype.is_nested() or dtype in _NOT_IN_CSV
         if type_name(dtype) != str(dtype) or (out.suffix.lower() == ".csv" and no_csv):
             raise bad_cell(
-                f"--id {name}: cells of type {type_name(dtype)} cannot be written to "
-                f"{out.suffix or out}.",
+                f"{setting('id_column', name)}: cells of type {type_name(dtype)} cannot be "
+                f"written to {out.suffix or out}.",
                 "Choose a column of words, numbers or times; .parquet holds lists and bytes.",
                 name,
             )
@@ -401,8 +408,9 @@ def check_score_path(out: Path, data: TablePlace) -> None:
     """Raise `InputError` when scores of `data` cannot be written to `out`."""
     if out.suffix.lower() not in SCORE_SUFFIXES:
         raise setting_error(
-            f"--out {out}: the name must end in .csv or .parquet, which decides the format.", ""
+            f"{setting('out', out)}: the name must end in .csv or .parquet, which decides the "
+            "format."
         )
-    check_not_input(out, "--out", {"the file to be scored": data})
-    check_not_inside(out, "--out", data)
-    check_writable(out)
+    check_not_input(out, setting("out"), {"the file to be scored": data})
+    check_not_inside(out, setting("out"), data)
+    check_writable(out, setting("out"))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive, absent_label, positives
-from rareclass.errors import InputError, counted, first_names, label_error
+from rareclass.errors import InputError, counted, first_names, label_error, setting
 from rareclass.labels.levels import order_labels
 from rareclass.labels.spelling import codes_among, one_spelling, refuse_two_words_for_yes
 from rareclass.labels.two_classes import few_of, rare_among, words_of_few
@@ -74,10 +74,10 @@ class RareTarget:
         """Return a doubt where the rare class is not rare, and several classes of few rows."""
         notes = []
         if 2 * self.n_rare > sum(self.facts.label_counts.values()):
-            of_several = "; for ordered levels give --method ordinal-rankrc"
+            of_several = f"; for ordered levels give {setting('method', 'ordinal-rankrc')}"
             notes.append(
-                f"{self.facts.rare_label} is more than half of the rows; --positive names the rare "
-                f"class{of_several if self.facts.rare_labels else ''}."
+                f"{self.facts.rare_label} is more than half of the rows; {setting('positive')} "
+                f"names the rare class{of_several if self.facts.rare_labels else ''}."
             )
         few = few_of(self._class_counts())
         return [*notes, words_of_few(few)] if few else notes
@@ -155,8 +155,8 @@ class LevelTarget:
         numbers = as_numbers(self.facts.levels)
         if numbers and numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
             notes.append(
-                "the levels are numbers that --levels puts in another order than their size: "
-                f"{', '.join(self.facts.levels)}, the last ranked first."
+                f"the levels are numbers that {setting('levels')} puts in another order than "
+                f"their size: {', '.join(self.facts.levels)}, the last ranked first."
             )
         return notes
 
@@ -213,7 +213,7 @@ def rare_target(counts: dict[str, int], positive: Positive, column: str = "") ->
     others = [other for other in merged if other not in labels]
     if not others:
         raise label_error(
-            f"--positive: every row has one of the target values {', '.join(labels)}.",
+            f"{setting('positive')}: every row has one of the target values {', '.join(labels)}.",
             "Leave one out: rows of another value are needed as the majority.",
         )
     refuse_two_words_for_yes(labels, merged)
@@ -239,7 +239,7 @@ def _together(labels: Sequence[str]) -> str:
 def _asked_for(positive: str, known: Sequence[str]) -> str:
     found = codes_among([positive], known)
     if positive not in found:
-        raise absent_label("--positive", positive, known)
+        raise absent_label("positive", positive, known)
     return known[found[positive]]
 
 
@@ -268,7 +268,7 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
 
 def _check_labels(counts: dict[str, int]) -> None:
     if not counts:
-        raise label_error("No row has a target value.", "Check the --target column.")
+        raise label_error("No row has a target value.", f"Check the {setting('target')} column.")
 
 
 def _one_only(label: str, n_rows: int, one: str, many: str) -> InputError:
@@ -296,7 +296,8 @@ def _too_many(found: FoundLabels, n_levels: int) -> InputError:
 def _of_duplicates(n_distinct: int, rows: str) -> str:
     return (
         f"only {n_distinct:,} of the {rows} held out are distinct: the intervals are too short "
-        "unless duplicates are independent observations; --copies drop counts distinct rows only."
+        "unless duplicates are independent observations; "
+        f"{setting('weigh_copies', False)} counts distinct rows only."
     )
 
 

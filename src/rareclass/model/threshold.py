@@ -28,7 +28,9 @@ from rareclass.errors import (
     ErrorKind,
     InputError,
     combination_error,
+    fit_of_a_rare_class,
     no_rows,
+    setting,
     too_few_rows,
     unsupported,
 )
@@ -98,7 +100,8 @@ class DecisionRule:
         `numbers` are those of the rows in the file, from 1 on. Raises `InputError` at a cell that
         is no cost or no time.
         """
-        costs = {name: costs_of(columns[name], numbers, f"--cost {name}") for name in self.columns}
+        named = {name: setting("costs", name) for name in self.columns}
+        costs = {name: costs_of(columns[name], numbers, named[name]) for name in named}
         if time is None or not self.needs_time:
             return RuleValues(costs)
         return RuleValues(costs, time, alert_times(columns[time], numbers))
@@ -217,7 +220,7 @@ def with_threshold(
     be judged on them, and where the model has no such class.
     """
     rare_class = _named_class(model, rare_class, prevalence)
-    refuse_levels(model.decision, "A rule", "Fit one: --method auto --positive LEVEL.")
+    refuse_levels(model.decision, "A rule", fit_of_a_rare_class())
     rule = wanted if isinstance(wanted, DecisionRule) else None
     values = NO_VALUES
     if data is None:
@@ -324,17 +327,19 @@ def _named_class(model: "Model", name: str | None, prevalence: float | None) -> 
         return None
     if prevalence is not None:
         raise combination_error(
-            "--prevalence is of any rare class, and --class names one of them.", "Leave one out."
+            f"{setting('prevalence')} is of any rare class, and {setting('rare_class')} names one "
+            "of them.",
+            "Leave one out.",
         )
     if name == EVERY_CLASS and model.rare_classes:
         return name
     found = [each for each in model.rare_classes if label_value(each) == label_value(name)]
     if not found:
         known = ", ".join(model.rare_classes)
-        has = f"Its classes are {known}." if known else "It has one rare class: leave --class out."
-        raise InputError(
-            f"--class: the model has no rare class {name!r}.", has, ErrorKind.LABELS, value=name
-        )
+        option = setting("rare_class")
+        has = f"Its classes are {known}." if known else f"It has one: leave {option} out."
+        message = f"{option}: the model has no rare class {name!r}."
+        raise InputError(message, has, ErrorKind.LABELS, value=name)
     return found[0]
 
 
@@ -350,7 +355,7 @@ def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
     y = None if classes is None else (classes.which == k).astype(np.int16)
     if classes is None or y is None or not y.any():
         raise too_few_rows(
-            f"--class {name}: no row to choose a threshold by is of that class.",
+            f"{setting('rare_class', name)}: no row to choose a threshold by is of that class.",
             "Give a file with rows of it.",
         )
     return ScoredRows(y, classes.probability[:, k], rows.weight, rows.places)

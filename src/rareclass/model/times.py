@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, bad_cell
+from rareclass.errors import InputError, bad_cell, setting, setting_error
 from rareclass.folds.dealing import read_times
 from rareclass.tables.cells import shown
 from rareclass.tables.columns import reading_of_type
@@ -78,8 +78,8 @@ def _no_time(option: str, name: str, cell: Any, row: int, remedy: str) -> InputE
 
 def alert_times(column: pl.Series, rows: NDArray[np.int64]) -> NDArray[Any]:
     """Return `times_of` the column that --time names, checked by `check_days`."""
-    time = times_of(column, rows, "--time")
-    check_days(time, f"--time {column.name}", column.name)
+    time = times_of(column, rows, setting("time"))
+    check_days(time, setting("time", column.name), column.name)
     return time
 
 
@@ -92,10 +92,9 @@ def check_days(time: NDArray[Any], option: str, column: str) -> None:
     n_rows, n_days = len(time), len(np.unique(day_of(time)))
     if n_rows > _FEW_DAYS and n_rows < _LEAST_A_DAY * n_days:
         numbers = "" if time.dtype.kind == "M" else " Numbers are taken as days."
-        raise InputError(
+        raise setting_error(
             f"{option}: {n_days:,} different days in {n_rows:,} rows.{numbers}",
             "Give dates, or a column of days: seconds divided by 86,400.",
-            ErrorKind.SETTING,
             column=column,
         )
     is_named = _TIME_NAME.search(column) is not None
@@ -103,11 +102,10 @@ def check_days(time: NDArray[Any], option: str, column: str) -> None:
         return
     low, high = _DAYS_SINCE_1970
     if not ((time >= low) & (time < high)).all():
-        raise InputError(
+        raise setting_error(
             f"{option}: its numbers are not days: they rise and fall from row to row, are not "
             "counted from 1970, and the column is not called a time.",
             "Give a column of dates, or of days as numbers with the rows in their order.",
-            ErrorKind.SETTING,
             column=column,
         )
 

@@ -174,7 +174,7 @@ def _limits_on_other_rows(basis: JudgedModel) -> Iterator[str]:
         )
     training = basis.model.facts.training
     if basis.days is None and (training is None or training.time is None):
-        yield "Not known of later times: neither training nor these numbers went by time (--time)."
+        yield "Not known of later times: neither training nor these numbers went by time."
 
 
 def _limits_of_parts(basis: JudgedModel) -> Iterator[str]:

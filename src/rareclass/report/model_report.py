@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import (
-    command_line,
-    counted,
-    first_names,
-    left_out_text,
-    unsupported,
-)
+from rareclass.errors import command_line, counted, first_names, left_out_text, unsupported
 from rareclass.metrics import CheckedMeasures, Interval
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift
@@ -163,7 +157,7 @@ def _sections_of_scores(judged: JudgedModel, model: Path) -> list[Section]:
     target, chosen = content.rare_class, content.facts.rule
     rule = "the choice of the model itself" if chosen is None else chosen.rule
     out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
-    command = command_line("threshold", model, "--out", out) + " --threshold {threshold}"
+    command = command_line("threshold", model, out=out, threshold=None) + " {threshold}"
     rare, rest = f"{target.target} = {target.rare_label}", "the majority"
     if target.rest_label != "rest":
         rest = f"{target.target} = {target.rest_label}"

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import fit_of_a_rare_class, setting, setting_error
 from rareclass.metrics import CheckedMeasures, checked_measures
 from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary
@@ -150,8 +150,7 @@ def _known_labels(content: Model, data: TablePlace, options: ReportOptions) -> _
 def check_rare_class(content: Model) -> RareDecision:
     """Return the model's decision; raises `InputError` where the model is of levels."""
     decision = content.decision
-    remedy = "rareclass evaluate says how good it is; fit one with --positive LEVEL for a report."
-    refuse_levels(decision, "A report", remedy)
+    refuse_levels(decision, "A report", fit_of_a_rare_class())
     assert isinstance(decision, RareDecision)
     return decision
 
@@ -200,8 +199,8 @@ class RowKeeper:
 
 def _columns_beside(file: TableFile | SvmlightFile, options: ReportOptions) -> dict[str, pl.Series]:
     """Columns of time, groups and costs, which the model does not look at."""
-    wanted = [("--time", options.time), ("--groups", options.groups), ("--id", options.id_column)]
-    wanted += [("--cost", cost) for cost in (options.costs or {}).values() if isinstance(cost, str)]
+    wanted = [("time", options.time), ("groups", options.groups), ("id_column", options.id_column)]
+    wanted += [("costs", cost) for cost in (options.costs or {}).values() if isinstance(cost, str)]
     named = {name: option for option, name in wanted if name is not None}
     for name, option in named.items():
         named_columns(file, [name], option)
@@ -215,14 +214,11 @@ def _costs(
         return None
     costs: dict[str, Any] = {}
     for name, cost in options.costs.items():
+        given = setting("costs", f"{name}={cost}")
         if isinstance(cost, str):
-            costs[name] = costs_of(beside[cost][labelled], labelled + 1, f"--cost {name}={cost}")
+            costs[name] = costs_of(beside[cost][labelled], labelled + 1, given)
             continue
         if not (np.isfinite(cost) and cost >= 0):
-            raise InputError(
-                f"--cost {name}={cost:g}: a cost is a number of at least 0.",
-                kind=ErrorKind.SETTING,
-                value=cost,
-            )
+            raise setting_error(f"{given}: a cost is a number of at least 0.", value=cost)
         costs[name] = cost
     return costs

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from rareclass.errors import InputError
+from rareclass.errors import InputError, setting
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
 from rareclass.report.columns_section import Tally, tallied
@@ -253,6 +253,6 @@ def _top_section(
         "top",
         "The highest rows",
         f"{n_rare} of the {len(top)} highest rows {'is' if n_rare == 1 else 'are'} rare. "
-        "The page shows their cells (--rows): mind who gets it.",
+        f"The page shows their cells ({setting('rows')}): mind who gets it.",
         (PageTable(f"The {len(top)} highest rows", (*head, *names), lines, (0, 1)),),
     )

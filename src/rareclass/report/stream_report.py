@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import polars as pl
 
-from rareclass.errors import ErrorKind, InputError, command_line, too_few_rows
+from rareclass.errors import ErrorKind, InputError, command_line, setting, too_few_rows
 from rareclass.metrics import interval
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift
 from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, log_axis, plot_of
@@ -94,7 +94,7 @@ def report_on_stream(folder: Path) -> FinishedReport:
     if not log:
         raise too_few_rows(
             f"The stream in {folder} has not come to a report yet.",
-            "Let it go on, or give it a smaller --report-every.",
+            f"Let it go on, or give it a smaller {setting('report_every')}.",
         )
     state, last = loaded.state, log[-1]
     scores, is_rare = state.window.rows()
@@ -114,8 +114,8 @@ def report_on_stream(folder: Path) -> FinishedReport:
         )
         if not (scores == scores[0]).all():
             table = ThresholdTable.of(is_rare, scores)
-            command = command_line("score", folder, "NEW_ROWS.csv", "--out", "scores.csv")
-            command += " --threshold {threshold}"
+            words = ("score", folder, "NEW_ROWS.csv")
+            command = command_line(*words, out="scores.csv", threshold=None) + " {threshold}"
             rest = f"{state.options['target']} = {state.labels.rest}"
             of_window = [
                 threshold_section(table, target, rest, "", command),

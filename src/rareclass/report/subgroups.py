@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.errors import counted
+from rareclass.errors import counted, setting
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import chance_of_at_most, exact_interval
 from rareclass.model.decisions import RareDecision
@@ -244,7 +244,7 @@ def classes_section(
     }
     note = (
         "Each class against all other rows, with 95 % intervals. The threshold is of the "
-        "probability of the class; rareclass threshold --class sets another."
+        f"probability of the class; rareclass threshold {setting('rare_class')} sets another."
     )
     counts = decision.confusion(rows)
     tables = (

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError, counted, name_hint
+from rareclass.errors import ErrorKind, InputError, counted, name_hint, setting, unsupported
 from rareclass.labels.states import CheckReason, LabelStates
 from rareclass.metrics.checked import CheckedMeasures, CheckedSample, CheckMethod, checked_measures
 from rareclass.model.drift import InputSummary
@@ -42,11 +42,11 @@ class CheckedTable:
         """
         y, weight, spread = self.sample
         if not spread.any() and (y < 0).any():
-            raise InputError(
+            raise unsupported(
                 f"No row of {self.name} was drawn at random: the unknown labels of "
                 f"{counted(int((y < 0).sum()), 'row')} could be any.",
-                "Check some random rows (rareclass review --random), or give labelled rows.",
-                ErrorKind.UNSUPPORTED,
+                f"Check some random rows (rareclass review {setting('random')}), or give "
+                "labelled rows.",
             )
         return weight > 0.0
 

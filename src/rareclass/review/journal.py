@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, counted, name_hint
+from rareclass.errors import ErrorKind, InputError, counted, existing_file, name_hint
 from rareclass.files import being_written, replacing, writing
 from rareclass.findings import Finding, FindingKind
 from rareclass.labels.states import (
@@ -154,9 +154,7 @@ class ReviewJournal:
             )
         with being_written(path):
             if path.exists():
-                raise InputError(
-                    f"{path} exists already.", "Give another name.", ErrorKind.EXISTING_FILE
-                )
+                raise existing_file(f"{path} exists already.", "Give another name.")
             with replacing(path) as temporary:
                 temporary.write_text(_line_of("header", header) + "\n", encoding="utf-8")
         return cls(path)

@@ -16,7 +16,7 @@ from rareclass.encoding.target import labels_as_text
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import InputError, setting_error, too_few_rows
 from rareclass.explain.explaining import explain
 from rareclass.findings import warnings_as
 from rareclass.hunt.case_score import score_unlabelled
@@ -107,19 +107,15 @@ def next_rows(
         Where every row has a label, the budget is not above 0, or the journal is about other rows.
     """
     if budget < 1:
-        raise InputError(
-            f"A budget of {budget} rows lists none.",
-            "Give 1 or more.",
-            ErrorKind.SETTING,
-            value=budget,
+        raise setting_error(
+            f"A budget of {budget} rows lists none.", "Give 1 or more.", value=budget
         )
     states = journal.states(table.keys, table.codes(journal.header))
     free = np.flatnonzero(states.code == UNKNOWN)
     if not len(free):
-        raise InputError(
+        raise too_few_rows(
             "Every row of the table has a label: there is nothing to review.",
             "Leave the cells of the target empty whose answer is not known.",
-            ErrorKind.TOO_FEW_ROWS,
         )
     points = np.asarray(HuntEncoder(table.used).fit_transform(table.frame), np.float64)
     scored = _score(table, states, points, model, seed)
@@ -294,7 +290,7 @@ def read_verdicts(sheet: Any, corrects: bool = False) -> list[Verdict]:
         Whether these verdicts may replace others.
     """
     names = [f"review {name}" for name in (ROW, VERDICT)]
-    file = named_columns(open_rows(sheet), names, "--verdicts")
+    file = named_columns(open_rows(sheet), names)
     note = f"review {NOTE}"
     names += [note] if note in file.columns else []
     cells = pl.concat(list(file.batches(names)))

@@ -1,6 +1,5 @@
 """A table to review: typed columns, keys of its rows, and labels by their roles."""
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from rareclass.encoding.target import (
     positives,
 )
 from rareclass.encoding.training_table import ReadingPlan, plan_reading
-from rareclass.errors import ErrorKind, InputError, counted, nearest_name
+from rareclass.errors import ErrorKind, InputError, counted, nearest_name, setting
 from rareclass.fit.rows_on_disk import ENCODED_COPIES, plan_memory
 from rareclass.labels.spelling import one_spelling
 from rareclass.labels.states import UNKNOWN
@@ -42,15 +41,15 @@ class LabelRoles(NamedTuple):
 
 
 class RoleOptions(NamedTuple):
-    """The options of a command that name labels; whether each label has to be named."""
+    """Settings that name labels, and whether each label has to be named."""
 
     rare: str
     cleared: str
     name_all: bool
 
 
-REVIEW_OPTIONS = RoleOptions("--positive", "--rest", name_all=False)
-HUNT_OPTIONS = RoleOptions("--rare", "--cleared", name_all=True)
+REVIEW_OPTIONS = RoleOptions("positive", "rest", name_all=False)
+HUNT_OPTIONS = RoleOptions("rare", "cleared", name_all=True)
 
 
 def roles_in(
@@ -77,7 +76,7 @@ def roles_in(
             for label in same if len(same) else [value]:
                 if taken.setdefault(label, option) != option:
                     raise InputError(
-                        f"{label!r} is both {taken[label]} and {option}.",
+                        f"{label!r} is both {setting(taken[label])} and {setting(option)}.",
                         "Give each value of the column to one of them.",
                         ErrorKind.COMBINATION,
                         column=target,
@@ -116,13 +115,13 @@ def _without_role(
     more = ""
     if len(others) > 1:
         more = f" (and {len(others) - 1} more such value{'s' if len(others) > 2 else ''})"
-    quoted = shlex.quote(value)
     remedy = (
-        f"Add {options.cleared} {quoted} or {options.rare} {quoted}; --ignore {quoted} "
-        "takes such rows as unlabelled."
+        f"Add {setting(options.cleared, value)} or {setting(options.rare, value)}; "
+        f"{setting('ignored', value)} takes such rows as unlabelled."
     )
     if len(others) > _MANY_VALUES:
-        remedy = f"Is {target!r} the label column? --target names it. If it is: {remedy}"
+        names = f"{setting('target')} names it"
+        remedy = f"Is {target!r} the label column? {names}. If it is: {remedy}"
     return InputError(
         f"Column {target!r} holds {value!r} in {counted(n_rows, 'row')}, first in row {first_row}: "
         f"neither rare nor cleared{more}.",
@@ -206,19 +205,19 @@ def read_review_table(
     """
     file = named_columns(open_rows(table, text))
     if has_labels or (is_named_first and nearest_name(target, file.columns)):
-        named_columns(file, [target], "--target")
+        named_columns(file, [target], "target")
     if target not in file.columns:
         unknown = pl.lit(None, pl.String).alias(target)
         file = named_columns(open_rows(pl.concat(list(file.batches())).with_columns(unknown)))
     if key == target:
         raise InputError(
-            f"--id: column {key!r} holds the labels.",
+            f"{setting('key')}: column {key!r} holds the labels.",
             "Name a column whose values differ in all rows, or none.",
             ErrorKind.COMBINATION,
             column=key,
         )
     if key is not None:
-        named_columns(file, [key], "--id")
+        named_columns(file, [key], "key")
     left_out = [*drop, *({key} - {*drop} if key else ())]
     plan = plan_reading(file, target, left_out, categories, keep)
     if memory is not None:
@@ -257,8 +256,7 @@ def _check_memory(file: TableFile, limit: int) -> None:
             f"Ranking all rows of {file.path} needs about {size_text(needed)} of memory (about "
             f"{plan.n_rows:,} rows, {plan.n_encoded_columns} columns once encoded); "
             f"{size_text(limit)} may be used.",
-            "Leave columns out with --drop, or give a part of the unlabelled rows. From Python, "
-            "RACH.fit_rows takes numbers of any length from disk.",
+            f"Leave columns out with {setting('drop')}, or give a part of the unlabelled rows.",
             ErrorKind.MEMORY,
         )
 
@@ -286,13 +284,13 @@ def open_journal(
     path: str | Path,
     table: ReviewTable,
     model: Model | None = None,
-    rare: str | Sequence[str] | None = None,
+    positive: str | Sequence[str] | None = None,
     rest: Sequence[str] = (),
     options: RoleOptions = REVIEW_OPTIONS,
 ) -> ReviewJournal:
     """Open the journal of a table, or start one; further labels are added to one that is there.
 
-    Rare are the labels named by `rare`, else those of the model, else those of `rare_target`
+    Rare are the `positive` labels, else those of the model, else those of `rare_target`
     in the table. All others of the table and of the model, and those named by `rest`, are not rare.
     `options` are those of the command line that name labels.
 
@@ -304,14 +302,14 @@ def open_journal(
         journal.check_table(table.target, table.key, table.fingerprint)
         ours = journal.header
         known = dict.fromkeys([*label_counts(table.labels.drop_nulls()), *ours.rare, *ours.rest])
-        given = LabelRoles(positives(rare), tuple(rest))
+        given = LabelRoles(positives(positive), tuple(rest))
         named = roles_in(known, table.target, given, options, not options.name_all)
         for label in named.rare:
             journal.add_label(label, is_rare=True)
         for label in named.cleared:
             journal.add_label(label, is_rare=False)
     else:
-        journal = ReviewJournal.create(path, header_of(table, model, rare, rest, options))
+        journal = ReviewJournal.create(path, header_of(table, model, positive, rest, options))
     if model is not None and not {*model.rare_class.labels} <= {*journal.header.rare}:
         raise InputError(
             f"The rare class of the model is {', '.join(model.rare_class.labels)}, that of "
@@ -325,7 +323,7 @@ def open_journal(
 def header_of(
     table: ReviewTable,
     model: Model | None = None,
-    rare: str | Sequence[str] | None = None,
+    positive: str | Sequence[str] | None = None,
     rest: Sequence[str] = (),
     options: RoleOptions = REVIEW_OPTIONS,
 ) -> Header:
@@ -336,7 +334,7 @@ def header_of(
     counts = label_counts(table.labels.drop_nulls())
     of_model = () if model is None else model.rare_class.labels
     known = dict.fromkeys([*counts, *of_model]) if counts else ()
-    named = roles_in(known, table.target, LabelRoles(positives(rare), tuple(rest)), options)
+    named = roles_in(known, table.target, LabelRoles(positives(positive), tuple(rest)), options)
     wanted = named.rare or of_model
     if not wanted and len(counts) > 1:
         wanted = rare_target(counts, None).facts.labels
@@ -344,7 +342,7 @@ def header_of(
         raise InputError(
             f"Column {table.target!r} does not say which label is rare: it has "
             f"{len(counts)} labels.",
-            f"Name the rare one: {options.rare} LABEL.",
+            f"Name the rare one: {setting(options.rare, 'LABEL')}.",
             ErrorKind.LABELS,
             column=table.target,
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, needed_for
+from rareclass.errors import ErrorKind, InputError, needed_for, too_few_rows
 from rareclass.rows.dask_rows import DaskSource, gathered, naming_losses
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.parts import HeldPart, PartFacts, read_part
@@ -151,9 +151,7 @@ def rows_in_parts(client: Any, parts: Sequence[Any]) -> LabelledRows:
     """Make labelled rows of futures of a client, one for each `HeldPart`."""
     facts = gathered(client, [client.submit(_facts, part, pure=False) for part in parts])
     if not sum(each.n_rows for each in facts):
-        raise InputError(
-            "The parts have columns but no rows.", "Give some with rows.", ErrorKind.TOO_FEW_ROWS
-        )
+        raise too_few_rows("The parts have columns but no rows.", "Give some with rows.")
     with_rows = [each for each in facts if each.n_rows]
     _check_alike(facts, with_rows)
     source = DaskSource(client, parts, facts)

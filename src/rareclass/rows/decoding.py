@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column, no_rows
+from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column, no_rows, setting
 from rareclass.files import Location
 from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.scratch_rows import ScratchRows
@@ -74,10 +74,10 @@ def select_columns(
     if features is None:
         features = tuple(name for name in known if name not in (target, weight))
     chosen = replace(roles, features=features)
-    option_of = dict.fromkeys(features, "columns=") | {weight: "weight=", target: "target="}
+    option_of = dict.fromkeys(features, "columns") | {weight: "weight", target: "target"}
     for name in chosen.all:
         if name not in known:
-            raise missing_column(f"{path}: {option_of[name]} there is", name, known)
+            raise missing_column(str(path), name, known, option_of[name])
         if list(known).count(name) > 1:
             raise InputError(
                 f"{path} has two columns {name!r}.",
@@ -224,7 +224,7 @@ def refuse_many_labels(n_labels: int, target: str | None, where: str) -> None:
     if n_labels > MOST_LABELS:
         raise InputError(
             f"The target {target!r} of {where} has more than {MOST_LABELS:,} different values.",
-            "Name a column of classes (target=, --target).",
+            f"Name a column of classes: {setting('target')}.",
             ErrorKind.LABELS,
             column=target,
         )

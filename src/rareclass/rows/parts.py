@@ -136,7 +136,7 @@ def read_part(number: int, data: Any, y: Any, weight: Any, roles: ColumnRoles) -
         table = nw.from_native(data, eager_only=True)
         for name in (roles.target, roles.weight, *(roles.features or ())):
             if name is not None and name not in table.columns:
-                raise missing_column(f"part {number} has", name, [str(k) for k in table.columns])
+                raise missing_column(f"part {number}", name, [str(k) for k in table.columns])
         y = y if roles.target is None else table[roles.target].to_numpy()
         weight = weight if roles.weight is None else table[roles.weight].to_numpy()
         beside = (roles.target, roles.weight)

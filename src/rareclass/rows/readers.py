@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, no_rows
+from rareclass.errors import ErrorKind, InputError, bad_cell, no_rows, setting_error
 from rareclass.files import Location
 from rareclass.parameters import is_whole
 from rareclass.remote import RemotePath, path_of
@@ -162,11 +162,10 @@ def _of_frame(frame: Any, roles: ColumnRoles) -> tuple[Path, pa.Schema, Batches]
         return Path("the relation"), *_of_reader(native.to_arrow_reader(_BATCH_ROWS))
     if isinstance(native, pa.RecordBatchReader):
         return Path("the reader"), *_of_reader(native)
-    raise InputError(
+    raise setting_error(
         f"A {kind} is not a table that can be read in parts.",
         "Give the name of a file or folder, a polars LazyFrame, a DuckDB relation or a pyarrow "
         "RecordBatchReader; arrays in memory go to fit(X, y) or rareclass.rows.from_arrays.",
-        ErrorKind.SETTING,
     )
 
 

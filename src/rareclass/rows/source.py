@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import too_few_rows
 
 # Rows looked at together in a pass over values.
 _PASS_ROWS = 65536
@@ -178,9 +178,7 @@ def delayed_parts(collection: Any) -> list[Any]:
 
     if isinstance(collection, list | tuple):
         if not collection:
-            raise InputError(
-                "There are no blocks in the list.", "Give at least one.", ErrorKind.TOO_FEW_ROWS
-            )
+            raise too_few_rows("There are no blocks in the list.", "Give at least one.")
         return [each if isinstance(each, Delayed) else delayed(each) for each in collection]
     if isinstance(collection, Delayed):
         return [collection]

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from rareclass.errors import InputError
+from rareclass.errors import InputError, called_by_http
 from rareclass.serving.live_model import Live, RowScores
 from rareclass.serving.middleware import Limits
 from rareclass.serving.request_rows import Fault, RequestRows, rows_of_json, schema_error
@@ -127,7 +127,7 @@ class _Lane:
         self._answer, self._most, self._n_threads = answer, most, n_threads
         self._waiting: deque[_Waiting] = deque()
         self._lock, self._n_running = Lock(), 0
-        self.pool = ThreadPoolExecutor(n_threads, thread_name_prefix=f"score-{name}")
+        self.pool = ThreadPoolExecutor(n_threads, f"score-{name}", called_by_http)
 
     async def answer(self, body: bytes, n_reasons: int) -> ScoreResponse:
         future: asyncio.Future[ScoreResponse] = asyncio.get_running_loop().create_future()

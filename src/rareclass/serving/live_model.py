@@ -218,8 +218,7 @@ class ServedModel:
             explain = explainer_of(self._content, k)
         except InputError as error:
             raise unsupported(
-                "This model gives no reasons: it is of levels, or of a hunt.",
-                "Ask without them.",
+                "This model gives no reasons: it is of levels, or of a hunt.", "Ask without them."
             ) from error
         explained = explain(rows)
         names = ("reason", "value", "effect")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted, setting, setting_error
 from rareclass.machine import size_text
 from rareclass.serving.measures import Measures
 from rareclass.serving.request_rows import RefusedError, refused
@@ -171,10 +171,10 @@ def find_token(file: Path | None) -> bytes | None:
     """
     if file is not None:
         try:
-            token, where = file.read_bytes().strip(), f"--token-file {file}"
+            token, where = file.read_bytes().strip(), setting("file", file)
         except OSError as error:
             raise InputError(
-                f"--token-file {file} cannot be read: {error.strerror}.",
+                f"{setting('file', file)} cannot be read: {error.strerror}.",
                 "Name a file with it.",
                 ErrorKind.MISSING_FILE,
             ) from error
@@ -184,10 +184,9 @@ def find_token(file: Path | None) -> bytes | None:
             return None
         token, where = written.strip().encode(), TOKEN_VARIABLE
     if len(token) < _SHORTEST_TOKEN or len(token.split()) != 1:
-        raise InputError(
+        raise setting_error(
             f"{where} holds no token of {_SHORTEST_TOKEN} or more letters without spaces.",
             "Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
-            ErrorKind.SETTING,
         )
     return token
 

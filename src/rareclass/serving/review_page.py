@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, called_by_http
 from rareclass.review.journal import ReviewJournal, Verdict
 from rareclass.review.reviewing import ReviewList
 from rareclass.serving.service import Address, listening_at
@@ -58,6 +58,7 @@ def review_app(journal: ReviewJournal, first: ReviewList, more: Callable[[], Rev
             # A form of another site cannot send this type without asking first.
             if request.headers.get("content-type", "") != "application/json":
                 return JSONResponse({"message": "Send JSON."}, 415)
+            called_by_http()
             try:
                 body = json.loads(await request.body())
                 return answer(dict(body))

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 import rareclass
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.machine import hush
 from rareclass.serving.description import OPEN_PATHS, READ_PATHS, openapi_of
 from rareclass.serving.lanes import Lanes
@@ -288,7 +288,8 @@ def listening_at(address: Address) -> Iterator[socket.socket]:
     except (OSError, OverflowError) as error:
         raise InputError(
             f"Nothing can listen at {address.url}: {error}.",
-            "Give another --host or --port, or stop the process that uses it.",
+            f"Give another {setting('host')} or {setting('port')}, or stop the process that uses "
+            "it.",
             ErrorKind.CONNECTION,
         ) from error
     with listening:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Feature
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import existing_file, setting
 from rareclass.online.ranker import OnlineRanker
 from rareclass.stream._threshold_jit import raise_alerts
 from rareclass.stream.log import FileMark, GrowingFile
@@ -243,10 +243,10 @@ class AlertFile(GrowingFile):
         saved: SavedAlerts | None = None,
     ) -> None:
         if saved is None and path.is_file() and path.stat().st_size:
-            raise InputError(
-                f"--alert-file {path} is there already, and was not begun by this stream.",
+            raise existing_file(
+                f"{setting('alert_file', path)} is there already, and was not begun by this "
+                "stream.",
                 "Give another name, or remove it.",
-                ErrorKind.EXISTING_FILE,
             )
         saved = saved or SavedAlerts(FileMark(), MovingThreshold(budget), ReasonWeights())
         super().__init__(path, saved.file)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rareclass.errors import ErrorKind, InputError
-from rareclass.files import lock_file, release_file, writing
+from rareclass.errors import ErrorKind, InputError, setting
+from rareclass.files import check_own_folder, lock_file, release_file, writing
 from rareclass.model.archive import DamagedArchiveError, in_brief, read_archive, write_archive
 from rareclass.stored import Kinds, pack, unpack
 from rareclass.tables.folders import STREAM_LOCK as LOCK
@@ -207,25 +207,16 @@ def claimed(folder: Path) -> Iterator[Path]:
     Raises `InputError` when it cannot be made, holds other files, such as or is in use.
     """
     is_new, is_ours, handle = not folder.exists(), False, None
-    if not is_new and not folder.is_dir():
-        raise InputError(
-            f"--checkpoint {folder} is a file.",
-            "Give the name of a folder.",
-            ErrorKind.EXISTING_FILE,
-        )
+    check_own_folder(folder, setting("folder"), ())
     try:
-        with writing(folder, "Give another with --checkpoint."):
+        with writing(folder, f"Give another with {setting('folder')}."):
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / LOCK).exists() and not checkpoints_in(folder):
                 # A stream removes and cuts files: those of others stay.
-                for other in sorted(folder.iterdir()):
-                    raise InputError(
-                        f"--checkpoint {folder} holds other files, such as {other.name!r}.",
-                        "Give a new folder, or an empty one.",
-                        ErrorKind.EXISTING_FILE,
-                    )
+                others = sorted(other.name for other in folder.iterdir())
+                check_own_folder(folder, setting("folder"), others)
             (folder / LOCK).touch()
-        handle = lock_file(folder / LOCK, f"--checkpoint {folder}")
+        handle = lock_file(folder / LOCK, setting("folder", folder))
         is_ours = True
         for left_over in folder.glob(".checkpoint-*"):  # of a process killed while it wrote
             left_over.unlink()

@@ -12,7 +12,7 @@ import numpy as np
 
 from rareclass.encoding.schema import find_schema
 from rareclass.encoding.streams import OnlineEncoder
-from rareclass.errors import ErrorKind, InputError, counted, no_rows
+from rareclass.errors import ErrorKind, InputError, counted, no_rows, setting
 from rareclass.metrics.column_drift import ColumnShift
 from rareclass.stream.checkpoint import (
     Counters,
@@ -233,7 +233,7 @@ class StreamLoop:
             id_column=options.id_column,
             drop=options.drop,
             keep=options.keep,
-            category=options.categories,
+            categories=options.categories,
             positive=options.positive,
             time_column=options.time_column,
         )
@@ -338,7 +338,8 @@ class StreamLoop:
         if options.max_rejected is not None and rejected.n_rows > options.max_rejected:
             file, line, reason, _ = rejected.last or Rejected("", 0, "", "")
             raise InputError(
-                f"{counted(rejected.n_rows, 'row was', 'rows were')} rejected, --max-rejected "
+                f"{counted(rejected.n_rows, 'row was', 'rows were')} rejected, "
+                f"{setting('max_rejected')} "
                 f"allows {options.max_rejected:,}. The last: {file}, line {line}: {reason}.",
                 f"{self.state.rejected.path} has them all. Correct the source or allow more; the "
                 "same command continues after them.",

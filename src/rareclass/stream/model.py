@@ -13,7 +13,7 @@ from rareclass.encoding.schema import Kind, Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.encoding.table_statistics import MOST_EXAMPLES, ExampleCells, UnlikeCells
 from rareclass.encoding.target import positives
-from rareclass.errors import ErrorKind, InputError, bad_cell, counted
+from rareclass.errors import ErrorKind, InputError, bad_cell, counted, setting, too_few_rows
 from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, WordBins
 from rareclass.model.facts import ModelFacts, RareClassFacts
 from rareclass.model.model import Model
@@ -121,12 +121,11 @@ def load_stream_model(path: Path) -> Model:
     with sound_state(path):
         if saved.learner.n_features is None or not saved.counters.has_both_classes:
             n = saved.counters
-            raise InputError(
+            raise too_few_rows(
                 f"{path} has learned from {counted(n.labelled, 'row')}, {n.rare:,} of them rare: "
                 "one rare row and one other are needed.",
                 "Let rareclass stream go on. If the rare class has another name, give it with "
-                "--positive, and a new --checkpoint folder.",
-                ErrorKind.TOO_FEW_ROWS,
+                f"{setting('positive')}, and a new {setting('folder')} folder.",
             )
         encoder, learner = StreamEncoder(saved.encoder), learner_of(saved)
         model = Model(

@@ -6,21 +6,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from rareclass.errors import ErrorKind, InputError, name_hint, unknown_name
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    combination_error,
+    name_hint,
+    setting,
+    setting_error,
+    unknown_name,
+)
 from rareclass.parameters import read_number, read_rate
 from rareclass.remote import path_of
 
 if TYPE_CHECKING:
     from rareclass.online.ranker import OnlineRanker
 
-# Options as the user writes them, for messages.
-_OPTION = {
-    "source": "SOURCE",
-    "parameters": "--param",
-    "id_column": "--id",
-    "categories": "--category",
-    "time_column": "--time",
-}
 # Options that may be others when a stream continues.
 _PASSING = ("every", "report_every", "follow", "max_rejected", "strict")
 _OF_ALERTS = ("alert_file", "alerts", "time_column")
@@ -84,17 +84,17 @@ class AlertBudget:
         through.
         """
         found = read_rate(text)
-        remedy = "Give so many a day, 50/day, or in rows, 50/10000; their file is --alert-file."
+        file = setting("alert_file")
+        remedy = f"Give so many a day, 50/day, or in rows, 50/10000; their file is {file}."
         if found is None or found[1] in ("hour", "week"):
-            raise InputError(f"--alerts {text} cannot be read.", remedy, ErrorKind.SETTING)
+            raise setting_error(f"{setting('alerts', text)} cannot be read.", remedy)
         budget = cls(found[0], None if isinstance(found[1], str) else found[1])
         if budget.number < 1:
-            raise InputError(f"--alerts {text} lets no alert through.", remedy, ErrorKind.SETTING)
+            raise setting_error(f"{setting('alerts', text)} lets no alert through.", remedy)
         if budget.rows is not None and budget.number >= budget.rows:
-            raise InputError(
-                f"--alerts {text} does not constrain: it lets every row through.",
+            raise setting_error(
+                f"{setting('alerts', text)} does not constrain: it lets every row through.",
                 "Give fewer alerts than rows.",
-                ErrorKind.SETTING,
             )
         return budget
 
@@ -158,11 +158,11 @@ class StreamOptions:
                 own: dict[str, Any] = self.parameters
                 other = sorted(key for key in {*was, *own} if was.get(key) != own.get(key))
                 was, now = (", ".join(f"{k}={of.get(k)}" for k in other) for of in (was, own))
-            option = _OPTION.get(name, f"--{name.replace('_', '-')}")
-            raise InputError(
+            option = "SOURCE" if name == "source" else setting(name)
+            raise combination_error(
                 f"{folder} was begun with {option} {_shown(was)}, but now it is {_shown(now)}.",
-                "Give the same as before, or another folder with --checkpoint to start again.",
-                ErrorKind.COMBINATION,
+                f"Give the same as before, or another folder with {setting('folder')} to "
+                "start again.",
             )
 
 
@@ -174,33 +174,32 @@ def check_alert_options(
     Raises `InputError` where the options of alerts contradict each other.
     """
     if path is None:
-        for option, given in (("--alerts", budget), ("--time", time_column)):
+        for option, given in (("alerts", budget), ("time_column", time_column)):
             if given is not None:
-                raise InputError(
-                    f"{option} needs --alert-file, which is not given.",
-                    "Name a file for the alerts with --alert-file.",
-                    ErrorKind.COMBINATION,
+                raise combination_error(
+                    f"{setting(option)} needs {setting('alert_file')}, which is not given.",
+                    f"Name a file for the alerts with {setting('alert_file')}.",
                 )
         return None
     if path.suffix.lower() not in _ALERT_SUFFIXES:
         raise InputError(
-            f"--alert-file {path}: the suffix does not say which format it is.",
+            f"{setting('alert_file', path)}: the suffix does not say which format it is.",
             "Give a name that ends in .jsonl or .csv.",
             ErrorKind.FILE_FORMAT,
         )
     rows = path_of(source)
     if rows.is_dir() and rows.resolve() in path.resolve().parents:
-        raise InputError(
-            f"--alert-file {path} lies in the folder of the rows, and would be read again.",
+        raise combination_error(
+            f"{setting('alert_file', path)} lies in the folder of the rows, and would be read "
+            "again.",
             "Give a file elsewhere.",
-            ErrorKind.COMBINATION,
         )
     parsed = None if budget is None else AlertBudget.parse(budget)
     if parsed is not None and parsed.rows is None and time_column is None:
-        raise InputError(
-            f"--alerts {budget} needs the day of each row.",
-            "Name the column of dates with --time, or give a budget in rows, such as 50/10000.",
-            ErrorKind.COMBINATION,
+        raise combination_error(
+            f"{setting('alerts', budget)} needs the day of each row.",
+            f"Name the column of dates with {setting('time_column')}, or give a budget in rows, "
+            "such as 50/10000.",
         )
     return parsed
 
@@ -231,21 +230,21 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
     parameters |= defaults | fixed
     if "random_state" in parameters:
         parameters["random_state"] = 0
-    for setting in settings:
-        name, equals, text = (part.strip() for part in setting.partition("="))
+    for given in settings:
+        name, equals, text = (part.strip() for part in given.partition("="))
         if not equals:
-            raise InputError(
-                f"--param {setting!r} is not of the form NAME=VALUE.",
-                f"Write for instance --param {known[0]}={parameters[known[0]]}.",
-                ErrorKind.SETTING,
+            raise setting_error(
+                f"{setting('parameters', given)} is not of the form NAME=VALUE.",
+                "Write for instance "
+                f"{setting('parameters', f'{known[0]}={parameters[known[0]]}')}.",
             )
         if name not in known:
             hint = name_hint(name, known, "It has")
             if learner == DEFAULT:
-                hint += " Another learner is named by --learner, such as cbr."
-            why = f" (--learner {learner} sets it)" if name in fixed else ""
-            raise InputError(
-                f"--param: {learner} has no parameter {name!r}{why}.", hint, ErrorKind.SETTING
+                hint += f" Another learner is named by {setting('learner')}, such as cbr."
+            why = f" ({setting('learner', learner)} sets it)" if name in fixed else ""
+            raise setting_error(
+                f"{setting('parameters')}: {learner} has no parameter {name!r}{why}.", hint
             )
         may_be_none = signature[name].default is None
         default = defaults.get(name, signature[name].default)
@@ -263,7 +262,7 @@ def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":
     try:
         model._check_parameters()
     except ValueError as error:
-        raise InputError(f"--param: {error}", kind=ErrorKind.SETTING) from error
+        raise setting_error(f"{setting('parameters')}: {error}") from error
     return model
 
 
@@ -276,7 +275,9 @@ def _class_of(learner: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     import rareclass.online
 
     if learner not in LEARNERS:
-        raise unknown_name(f"--learner: there is no learner {learner!r}.", learner, LEARNERS)
+        raise unknown_name(
+            f"{setting('learner')}: there is no learner {learner!r}.", learner, LEARNERS
+        )
     name, fixed, defaults = LEARNERS[learner]
     return getattr(rareclass.online, name), fixed, defaults
 
@@ -299,4 +300,4 @@ def _value(name: str, text: str, default: Any, may_be_none: bool) -> Any:
     except (ValueError, OverflowError):
         pass
     kind = "a whole number" if isinstance(default, int) else "a number"
-    raise InputError(f"--param {name}={text}: the value is not {kind}.", kind=ErrorKind.SETTING)
+    raise setting_error(f"{setting('parameters', f'{name}={text}')}: the value is not {kind}.")

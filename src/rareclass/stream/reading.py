@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.encoding.target import Positive, positives, read_rare_or_rest
-from rareclass.errors import InputError, bad_cell, missing_column
+from rareclass.errors import InputError, bad_cell, missing_column, setting
 from rareclass.model.times import check_days
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.cells import are_empty, is_empty, shown
@@ -297,7 +297,7 @@ def find_day_column(first: Batch, name: str) -> DayColumn:
     Raises `InputError` where they lack the column, hold no time, or count seconds.
     """
     if name not in first.frame.columns:
-        raise missing_column(f"{first.file} has", name, first.frame.columns, "--time")
+        raise missing_column(first.file, name, first.frame.columns)
     ways = [DayColumn(name, way) for way in (*DAY_FORMATS, None)]
     days = [way.days_of(first).drop_nulls() for way in ways]
     # Of ways that read as many cells, the one by which the days never fall; all read ISO 8601.
@@ -308,13 +308,14 @@ def find_day_column(first: Batch, name: str) -> DayColumn:
         cell, line = first.frame[name][row], int(first.lines[row])
         raise bad_cell(
             f"Line {line}: column {name!r}: {_not_a_time(cell)}.",
-            "Give --time a column of dates, such as 2026-03-01 or 2026-03-01T12:00.",
+            f"Give {setting('time_column')} a column of dates, such as 2026-03-01 or "
+            "2026-03-01T12:00.",
             name,
             line,
             cell,
         )
     if ways[best].day_format is None:
-        check_days(days[best].to_numpy(), f"--time {name}", name)
+        check_days(days[best].to_numpy(), setting("time_column", name), name)
     return ways[best]
 
 

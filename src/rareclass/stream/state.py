@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Encoded
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, combination_error, setting
 from rareclass.online.state import flatten
 from rareclass.stream.alerts import AlertFile, blocks_of
 from rareclass.stream.checkpoint import SavedLearner, SavedStream, load_newest, sound_state
@@ -148,7 +148,8 @@ class StreamState:
             number = int(arrivals.numbers[int(wrong.argmax())])
             raise InputError(
                 f"The learner's scores are no longer finite at row {number:,} of the stream.",
-                "Start again in another folder with smaller steps: --param, for C or eta.",
+                f"Start again in another folder with smaller steps: {setting('parameters')}, for "
+                "C or eta.",
                 ErrorKind.NOT_FINITE,
                 row=number,
             )
@@ -200,11 +201,10 @@ def settled(learner: str, on_drift: str, folder: Path) -> tuple[str, str]:
     learner = DEFAULT if learner == "auto" else learner
     shrink = make_learner(learner, parse_parameters(learner, ()))._steps_shrink
     if on_drift == "reset" and not shrink:
-        raise InputError(
-            f"--on-drift reset: the steps of {learner} do not shrink, so that there is nothing to "
-            "reset.",
+        raise combination_error(
+            f"{setting('on_drift', 'reset')}: the steps of {learner} do not shrink, so that there "
+            "is nothing to reset.",
             "Leave it out, or take another learner, such as mixture.",
-            ErrorKind.COMBINATION,
         )
     if on_drift == "auto":
         on_drift = "reset" if learner == "mixture" else "report"

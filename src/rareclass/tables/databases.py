@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, needed_for
+from rareclass.errors import ErrorKind, InputError, needed_for, setting_error, too_few_rows
 from rareclass.machine import available_memory
 from rareclass.scratch_file import scratch_folder
 
@@ -72,29 +72,25 @@ class DatabaseAddress:
 
     def __post_init__(self) -> None:
         if not is_database(self.uri):
-            raise InputError(
-                "The address is not one of a database.",
-                f"Give one such as {_FORMS}.",
-                ErrorKind.SETTING,
+            raise setting_error(
+                "The address is not one of a database.", f"Give one such as {_FORMS}."
             )
         if self.kind == POSTGRESQL:
             # Else a driver would name a part of the password for a host or a port.
             rest = self.uri.partition(":")[2]
             if rest.count("@") > 1 or ("@" in rest and "@" not in urlsplit(self.uri).netloc):
-                raise InputError(
+                raise setting_error(
                     "The address of the database has an @ in its name or password, or one of "
                     "/ ? #, as they are.",
                     "Write them as %40, %2F, %3F and %23, or give the password in PGPASSWORD or "
                     "~/.pgpass.",
-                    ErrorKind.SETTING,
                 )
         elif not re.match(r"\w+(\+\w+)?:///.", self.uri):
             scheme = self.uri.partition(":")[0]
-            raise InputError(
+            raise setting_error(
                 f"{self} names no file.",
                 f"Write {scheme}:///file for one here, {scheme}:////folder/file for one from the "
                 "root.",
-                ErrorKind.SETTING,
             )
 
     @property
@@ -234,11 +230,10 @@ def given_connection(connection: Any) -> "Callable[[], Driver]":
         return lambda: _DuckDB(connection, lambda: None)
     if kind.__module__.startswith("adbc_driver_"):
         return lambda: _Adbc(connection, lambda: None)
-    raise InputError(
+    raise setting_error(
         f"A {kind.__name__} is not a connection that gives Arrow batches.",
         "Give the address (postgresql://..., sqlite:///..., duckdb:///...), or a connection of "
         "an ADBC driver or of DuckDB.",
-        ErrorKind.SETTING,
     )
 
 
@@ -345,11 +340,7 @@ class _DuckDB:
     def execute(self, sql: str) -> pa.Schema:
         relation = self._connection.sql(sql)
         if relation is None:
-            raise InputError(
-                "The query gives no rows.",
-                "Give one that begins with SELECT.",
-                ErrorKind.TOO_FEW_ROWS,
-            )
+            raise too_few_rows("The query gives no rows.", "Give one that begins with SELECT.")
         self._reader = relation.to_arrow_reader(_DUCKDB_ROWS)
         schema: pa.Schema = self._reader.schema
         return schema

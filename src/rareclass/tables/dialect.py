@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, first_names, setting_error
+from rareclass.errors import ErrorKind, InputError, first_names, setting, setting_error
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.batch import unique_names
 
@@ -23,7 +23,6 @@ SAMPLE_BYTES = 1 << 18
 ROW_LIMIT = 16 << 20
 # Byte order marks and the encodings that they say.
 MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
-_NAME_IT = "give its encoding, such as cp1251: --encoding, encoding="
 NUL = "holds a NUL byte: was the file written completely?"
 UNCLOSED = "a quote is opened and not closed"
 
@@ -62,12 +61,18 @@ class TextSettings:
 
     def check(self, place: object, is_what: str, *, is_text: bool = False) -> None:
         """Raise `InputError` where a table that is no CSV, or no text, has settings of one."""
-        for option, value in (("--separator", self.separator), ("--encoding", self.encoding)):
-            if value is not None and not (is_text and option == "--encoding"):
-                raise setting_error(f"{option}: {place} is {is_what}.", "Leave the option out.")
+        for option, value in (("separator", self.separator), ("encoding", self.encoding)):
+            if value is not None and not (is_text and option == "encoding"):
+                raise setting_error(
+                    f"{setting(option)}: {place} is {is_what}.", "Leave the option out."
+                )
 
 
 DETECTED = TextSettings()
+
+
+def _name_it() -> str:
+    return f"give its encoding: {setting('encoding', 'cp1251')}"
 
 
 def _encoding_of_name(name: str) -> str:
@@ -176,7 +181,7 @@ def encoding_of(sample: bytes) -> str:
 
 def not_in(encoding: str) -> str:
     """Say of a row that its bytes are not of the encoding of its text."""
-    return f"not {encoding.upper()} text ({_NAME_IT})"
+    return f"not {encoding.upper()} text ({_name_it()})"
 
 
 def fault_of_text(row: Sequence[str], encoding: str) -> str | None:
@@ -198,7 +203,7 @@ def tell_fallback(title: str, sample: bytes) -> None:
     word = found[0][:40] if found else ""
     warn(
         f"{title} is not UTF-8 and is read as cp1252 (Western European): for example "
-        f"{word!r}. Where that is wrong, {_NAME_IT}.",
+        f"{word!r}. Where that is wrong, {_name_it()}.",
         TableWarning,
         Finding(FindingKind.ENCODING, {"path": title, "example": word}),
     )

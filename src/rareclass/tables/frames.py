@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.errors import ErrorKind, InputError, bad_cell
+from rareclass.errors import ErrorKind, InputError, bad_cell, unsupported
 from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
 from rareclass.tables.cells import is_missing, word_of
 
@@ -57,11 +57,10 @@ def read_frame(X: Any) -> Frame:
     words. Sparse and lazy tables, other dimensions, and a name that occurs twice are refused.
     """
     if sparse.issparse(X):
-        raise InputError(
+        raise unsupported(
             "X is a sparse matrix, which holds no typed columns.",
             "Pass X.toarray() if that fits in memory; RankRC and MIBC take sparse rows as they "
             "are.",
-            ErrorKind.UNSUPPORTED,
         )
     if isinstance(X, pl.DataFrame):
         check_not_forked()
@@ -270,11 +269,10 @@ def _lose_threads() -> None:
 def check_not_forked() -> None:
     """Raise `InputError` in a process that would wait forever for threads left in its parent."""
     if _has_lost_threads:
-        raise InputError(
+        raise unsupported(
             "This process was forked from one that had worked on tables, whose threads are missing "
             "here.",
             "Start processes with loky, spawn or forkserver, or fork before the first table.",
-            ErrorKind.UNSUPPORTED,
         )
 
 

@@ -87,7 +87,7 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
         raise bad_cell(
             f"Column {cells.name!r} holds {numbers[position]} at row {first_row + position}: "
             "infinite, or too large to compute with.",
-            "Correct that cell or leave it empty; --drop leaves the whole column out of a fit.",
+            "Correct that cell, leave it empty, or leave out the whole column.",
             cells.name,
             first_row + position,
             numbers[position],

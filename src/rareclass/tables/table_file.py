@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column
+from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column, setting, too_few_rows
 from rareclass.remote import path_of
 from rareclass.tables.byte_streams import ByteStream, StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvReader
@@ -174,11 +174,7 @@ def _open_file(path: Path, text: TextSettings) -> _Part | SvmlightFile:
             ErrorKind.MISSING_FILE,
         ) from error
     if is_empty:
-        raise InputError(
-            f"{path} is empty (0 bytes).",
-            "Check how it was made or copied.",
-            ErrorKind.TOO_FEW_ROWS,
-        )
+        raise too_few_rows(f"{path} is empty (0 bytes).", "Check how it was made or copied.")
     kind = "parquet"
     if stored.magic != b"PAR1":
         kind = format_of_file(stored, is_csv=text.separator is not None)
@@ -260,11 +256,11 @@ TableFile: TypeAlias = StoredTable | QueryTable | _HeldTable
 def named_columns(
     file: TableFile | SvmlightFile, names: Iterable[str] = (), option: str = ""
 ) -> TableFile:
-    """Return a table that has all these columns; `option` says who asks for them.
+    """Return a table that has all these columns, which the setting `option` names.
 
     Raises `InputError` for an svmlight file, whose columns have no names, and for a missing column.
     """
-    asks = f"{option}: " if option else ""
+    asks = f"{setting(option)}: " if option else ""
     if isinstance(file, SvmlightFile):
         raise InputError(
             f"{asks}{file.path} is an svmlight file, which has no named columns.",
@@ -273,8 +269,7 @@ def named_columns(
         )
     for name in names:
         if name not in file.columns:
-            where = f"{option}: there is" if option else f"{file.path} has"
-            raise missing_column(where, name, file.columns, option)
+            raise missing_column(str(file.path), name, file.columns, option)
     return file
 
 

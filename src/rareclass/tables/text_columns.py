@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from shlex import quote
 from typing import Literal, NamedTuple
 
 import polars as pl
 
-from rareclass.errors import bad_cell, first_names
+from rareclass.errors import bad_cell, first_names, setting
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.cells import (
     LARGEST_EXACT,
@@ -299,11 +298,7 @@ def check_text(name: str, profile: CellProfile, doubt: Doubt | None, otherwise: 
         fault = f"Column {name!r} holds {profile.numbers_but_text}."
         remedy = "Correct that cell or leave it empty"
     raise bad_cell(
-        fault,
-        f"{remedy}; {otherwise}.",
-        name,
-        profile.first_text_row,
-        profile.first_text,
+        fault, f"{remedy}; {otherwise}.", name, profile.first_text_row, profile.first_text
     )
 
 
@@ -385,7 +380,7 @@ do. Write quantities without such zeros."]
         yield ColumnNote(
             FindingKind.NUMBER_FORMAT,
             f"column {name!r} is read as {what}, written like {shown(profile.first_text)} (as in "
-            f"{style}). --category {quote(name)} takes the cells as words.",
+            f"{style}); {_as_category(name)} takes the cells as words.",
         )
     elif found.reading.reads_as == "date" and len(profile.dates.ways) > 1:
         yield _note_of_two_ways(name, profile)
@@ -428,9 +423,13 @@ def _note_of_unread_dates(name: str, profile: CellProfile) -> ColumnNote:
     )
 
 
+def _as_category(name: str) -> str:
+    return setting("categories", name, elsewhere="a categorical type")
+
+
 def _note_of_long_numbers(name: str) -> ColumnNote:
     return ColumnNote(
         FindingKind.LONG_NUMBERS,
         f"column {name!r} holds whole numbers that are too long for a number to tell them apart; "
-        f"they are taken as words, as --category {quote(name)} does.",
+        f"they are taken as words, as {_as_category(name)} does.",
     )

@@ -24,7 +24,7 @@ from rareclass.decide.calibration.calibration_map import (
 from rareclass.encoding.encoders import TableEncoder, TypedColumns
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.ensemble.combined_ranking import CombinedRanking
-from rareclass.errors import unsupported
+from rareclass.errors import setting, unsupported
 from rareclass.estimators.rankings import KernelRanking, LinearRanking
 from rareclass.estimators.search import SearchCV
 from rareclass.model.model import Model
@@ -223,13 +223,12 @@ def score_of(model: Any, inputs: TableInputs) -> Tensor:
         if inner.has_several:  # which is called by the probabilities of the classes
             raise unsupported(
                 f"A RareClassifier of {len(inner.pos_label_)} rare classes has no form in ONNX.",
-                "Fit one rare class: y == label in Python, rareclass fit --positive on a file.",
+                f"Fit one rare class against all other rows: {setting('pos_label', 'LABEL')}.",
             )
         return combined(inputs, inner)
     if not isinstance(inner, KernelRanking | LinearRanking | MIBC | OnlineRanker):
         raise unsupported(
-            f"A {type(model).__name__} has no form in ONNX.",
-            f"These have one: {CAN}.",
+            f"A {type(model).__name__} has no form in ONNX.", f"These have one: {CAN}."
         )
     assert inputs.matrix is not None
     if isinstance(inner, KernelRanking):
@@ -382,8 +381,7 @@ def _export_pipeline(pipeline: Any) -> onnx.ModelProto:
         steps = ", ".join(type(step).__name__ for _, step in pipeline.steps[:-1])
         reason = str(error).strip().split("\n")[0]
         raise unsupported(
-            f"skl2onnx cannot convert a step of {steps}: {reason}",
-            "Use steps that it converts.",
+            f"skl2onnx cannot convert a step of {steps}: {reason}", "Use steps that it converts."
         ) from error
     graph = Graph("last_")
     X = Tensor(graph, before.output[0].name).to(np.float64)

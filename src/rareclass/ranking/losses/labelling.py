@@ -25,7 +25,7 @@ import numpy as np
 
 from rareclass.decide.alert_budget import AtMostAlerts
 from rareclass.decide.constraints import AsManyAsRare, Constraint, GreatestFBeta
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, setting_error
 from rareclass.parameters import check_whole
 
 
@@ -241,10 +241,9 @@ class PrecisionAtK(LabellingLoss):
             )
         k, n_rows = self.k * unit, (rare.total + majority.total) / unit
         if self.k > n_rows:
-            raise InputError(
+            raise setting_error(
                 f"k={self.k} is more than the {n_rows:g} rows to learn from.",
                 "Lower k.",
-                ErrorKind.SETTING,
                 value=self.k,
             )
         a = np.arange(max(0.0, k - majority.total), min(k, rare.total) + 0.5 * unit, unit)

@@ -1,0 +1,94 @@
+"""Messages name settings as their caller gives them."""
+
+import ast
+import re
+import warnings
+from contextvars import copy_context
+
+import polars as pl
+import pytest
+import typer
+
+from made_tables import purchases
+from rareclass import RareClassifier, errors
+from rareclass.cli.app import app
+from rareclass.errors import (
+    OPTIONS,
+    InputError,
+    called_from_the_command_line,
+    setting,
+)  # fmt: skip
+from rareclass.fit.training_set import FitSettings, read_training_set
+from rareclass.hunt.files import check_folder
+from rareclass.review import open_journal, read_review_table
+from rareclass.stream.options import parse_parameters
+from rareclass.tables.table_file import open_rows
+from source_trees import nodes
+
+BELOW = [node for path, node in nodes() if not path.startswith("cli/")]
+ROWS = purchases()
+
+
+def test_below_the_command_line_no_message_names_an_option():
+    docs = {id(node.value) for node in BELOW if isinstance(node, ast.Expr)}
+    texts = [n.value for n in BELOW if isinstance(n, ast.Constant) and id(n) not in docs]
+    assert [text for text in texts if re.search(r"(?<![\w(-])--[a-z]", str(text))] == []
+
+
+def test_settings_in_messages_are_parameters_and_options():
+    calls = [node for node in BELOW if isinstance(node, ast.Call)]
+    first = [call.args[0] for call in calls if ast.unparse(call.func) == "setting"]
+    named = {each.value for each in first if isinstance(each, ast.Constant)} | {*OPTIONS}
+    own = {node.arg for node in BELOW if isinstance(node, ast.arg)}
+    own |= {ast.unparse(node.target) for node in BELOW if isinstance(node, ast.AnnAssign)}
+    assert len(named) > 40
+    assert named - own == set()
+    commands = typer.main.get_command(app).commands.values()
+    options = [each for command in commands for each in command.params]
+    with called_from_the_command_line():
+        assert {*map(setting, named)} <= {name for each in options for name in each.opts}
+        # compare has a flag --scores, and --score
+        of_table = [each for each in options if each.name in OPTIONS.keys() - {"scores"}]
+        assert [each.name for each in of_table if setting(each.name) not in each.opts] == []
+
+
+def fit(**given):
+    return read_training_set(open_rows(ROWS), FitSettings(**{"target": "fraud", **given}))
+
+
+def review(folder, **given):
+    return open_journal(folder / "j", read_review_table(ROWS, "fraud"), None, **given)
+
+
+def learn(cells):
+    frame = pl.DataFrame({"a": range(300), "c": cells}, strict=False)
+    return RareClassifier(members=("logistic regression",)).fit(frame, [1, *[0] * 9] * 30)
+
+
+@pytest.mark.parametrize("over_http", [False, True])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda _: fit(target=None),
+        lambda _: fit(drop=("amont",)),
+        lambda _: fit(keep=("items",), drop=("items",)),
+        lambda _: fit(positive="fraudulent"),
+        lambda _: learn(["x1", *map(str, range(299))]),
+        lambda _: learn([f"{k * 1234.5:,.2f}" for k in range(300)]),
+        lambda _: read_review_table(ROWS, "fraud", memory=1),
+        lambda folder: review(folder, positive="yes", rest=("yes",)),
+        lambda folder: check_folder(folder.parent, False),
+        lambda _: parse_parameters("cbr", ["C"]),
+    ],
+)
+def test_callers_of_python_and_http_read_no_options(tmp_path, fault, over_http):
+    request = copy_context()
+    if over_http:
+        request.run(errors.called_by_http)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        try:
+            request.run(fault, tmp_path)
+        except InputError as error:
+            caught.append(error)
+    assert caught
+    assert [str(each) for each in caught if "--" in str(each)] == []
