@@ -43,7 +43,7 @@ MOST_CODE = {
     "fit": 1858,  # 3 from stream: budgets an hour; 2 from encoding: one plan of reading
     "folds": 485,
     # 2 from hyperball: scores of cases and how sure they are stand in one file
-    "hunt": 810,
+    "hunt": 811,
     "hyperball": 1912,
     "kernels": 593,  # 4 from online: rows far apart are picked here, for the ensemble as well
     # 6 from online: the labels of a call of partial_fit are settled here, for three rooms
@@ -57,7 +57,7 @@ MOST_CODE = {
     "online": 2381,
     "ranking": 3833,
     "report": 3353,
-    "review": 1100,
+    "review": 1102,
     # 2 from online: the columns of a table are called as in the table
     # 4 from tables: text becomes numbers where rows are decoded
     "rows": 1817,
@@ -69,7 +69,7 @@ MOST_CODE = {
     "stream": 1993,
     "tables": 4088,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 74_799, "tests": 53_717, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 74_798, "tests": 53_717, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

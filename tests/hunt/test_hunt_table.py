@@ -215,7 +215,7 @@ def test_verdicts_of_a_journal_count_before_labels_of_the_table(tmp_path):
     roles = LabelRoles(("yes", "maybe"), ("no",))
     with refused(LABELS, value="maybe"):  # a hunt names labels that are there
         open_journal(tmp_path / "j.jsonl", rows, None, roles.rare, roles.cleared, HUNT_OPTIONS)
-    journal = open_journal(tmp_path / "j.jsonl", rows, None, "yes", ("no",), HUNT_OPTIONS)
+    journal = open_journal(tmp_path / "j.jsonl", rows, None, "yes", ("no", "new"), HUNT_OPTIONS)
     recorded = HuntTable.of(rows, LabelRoles(("yes",), ("no",)))
     assert HuntTable.of(rows, roles, journal).labels.code.tolist() == recorded.labels.code.tolist()
     journal.add_label("maybe", is_rare=True)

@@ -181,7 +181,7 @@ def test_a_named_encoding_is_read(tmp_path, encoding, kind):
 def test_text_that_is_taken_for_cp1252_is_told(tmp_path, encoding):
     path, content = tmp_path / "t.csv", lines_of(WORDS[encoding], "csv").encode(encoding)
     path.write_bytes(content)
-    told = f"not UTF-8 .*read as cp1252.*'{content.decode('cp1252')[2]}.*: --encoding, encoding="
+    told = f"not UTF-8 .*read as cp1252.*'{content.decode('cp1252')[2]}.*: encoding="
     for read in (open_table, open_source, lambda path: from_table(path, columns=["a"])):
         with pytest.warns(TableWarning, match=told):
             read(path)

@@ -270,11 +270,7 @@ def print_leaderboard(
     also_tried: Sequence["LeaderboardRow"],
     estimate: "RankingEstimate | None" = None,
 ) -> None:
-    """Print what members reach on rows that their folds held out, those in the model first.
-
-    A line a member: the weight and the seconds of all its settings, the measures of the best. A
-    sentence where that is more than the `estimate` of the combination.
-    """
+    """Print what members reach on rows that their folds held out, those in the model first."""
     members: dict[str, list[LeaderboardRow]] = {}
     for row in (*rows, *also_tried):
         members.setdefault(row.member, []).append(row)

@@ -58,7 +58,8 @@ class HuntTable:
         """
         target = rows.target
         if journal is None:
-            roles = roles_in(label_counts(rows.labels.drop_nulls()), target, roles, HUNT_OPTIONS)
+            known = label_counts(rows.labels.drop_nulls())
+            roles = roles_in(known, target, roles, HUNT_OPTIONS, cleared_may_be_new=False)
         else:
             roles = LabelRoles(journal.header.rare, journal.header.rest)
         code = codes_of(rows.labels, target, roles, HUNT_OPTIONS)

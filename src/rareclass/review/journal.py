@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, counted, existing_file, name_hint
+from rareclass.errors import ErrorKind, InputError, counted, existing_file, name_hint, setting
 from rareclass.files import being_written, replacing, writing
 from rareclass.findings import Finding, FindingKind
 from rareclass.labels.states import (
@@ -442,10 +442,11 @@ class ReviewJournal:
         """Refuse a verdict that cannot be kept."""
         labels = (*self.header.rare, *self.header.rest)
         if verdict.label not in labels:
+            known = name_hint(verdict.label, labels, "Its labels are")
+            ways = " or ".join(setting(each, verdict.label) for each in ("rest", "cleared"))
             raise InputError(
                 f"Row {verdict.key}: label {verdict.label!r} is new to {self.path}.",
-                f"{name_hint(verdict.label, labels, 'Its labels are')} Name a new label as rare "
-                "or not rare first.",
+                f"{known} A new label has to be named; if it is not rare: {ways} (hunt).",
                 ErrorKind.LABELS,
                 column=self.header.target,
                 value=verdict.label,

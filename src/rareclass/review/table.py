@@ -58,11 +58,12 @@ def roles_in(
     roles: LabelRoles,
     options: RoleOptions,
     may_be_new: bool = False,
+    cleared_may_be_new: bool = True,
 ) -> LabelRoles:
     """Return the roles with values as they are written among the `known` ones of a column.
 
-    1, 1.0 and "1" are one value. Unless they `may_be_new`, rare values have to be there, and
-    cleared ones where the options name all. Where no value is known they are as given.
+    1, 1.0 and "1" are one value. Values have to be there unless they may be new: cleared ones may
+    where a journal takes verdicts. Where no value is known they are as given.
 
     Raises `InputError` for values that are not there, or have two roles.
     """
@@ -86,7 +87,7 @@ def roles_in(
 
     return LabelRoles(
         written(options.rare, roles.rare, not may_be_new),
-        written(options.cleared, roles.cleared, options.name_all),
+        written(options.cleared, roles.cleared, not cleared_may_be_new),
     )
 
 
