@@ -30,7 +30,6 @@ from rareclass.metrics.intervals import (
     lower_bound,
     upper_bound,
 )
-from rareclass.model.evaluate import AlertsADay
 
 Rule = ThresholdRule
 CONFIDENCE = 0.9
@@ -475,8 +474,8 @@ def test_rows_that_cannot_be_judged(rule, given, said):
 def test_days_of_a_budget_are_the_whole_ones_and_those_in_part(start, length, number):
     time = start + np.arange(0.0, length, 0.05)
     found = PeriodBudget(number, "day", allowed=0.1).on(time, time % 1.0 < 0.3)
-    a_day = AlertsADay.of("when", time, time % 1.0 < 0.3)
-    whole = a_day.n_days if found.n_part < found.n_periods else 0
+    days = covered_periods(time, "day")
+    whole = days.n if days.has_whole else 0
     assert found.n_periods - found.n_part == whole
     assert "(allowed: 1 day in 10)" in found.sentence()
     assert (f"({found.n_part} in part)" in found.sentence()) == bool(found.n_part)

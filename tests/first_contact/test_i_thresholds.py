@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-import rareclass
-from command_line import json_of, run, says
+from command_line import says
 from draws import draws, thorough
 from faults import refused
 from rareclass.cli.rule import RuleOptions
@@ -20,9 +19,7 @@ from rareclass.decide.constraints import USEFUL_RECALL, sequence_bounds
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind
-from rareclass.model.threshold import budget_of
 from rareclass.model.times import times_of
-from rareclass.report.reading import ReportOptions, read_rows
 
 Rule = ThresholdRule
 APART = 1.35  # deviations: an AUC of .83
@@ -299,38 +296,3 @@ def test_what_is_no_budget(options, kind):
     with pytest.raises(InputError) as caught:
         RuleOptions(**options).rule("when")
     assert caught.value.kind is kind
-
-
-@pytest.mark.sampled(0)
-def test_evaluate_and_report_say_where_a_day_has_more(tmp_path):
-    random = np.random.default_rng(0)
-
-    def payments(n, start, rate):
-        rare = random.random(n) < 0.1
-        begin = np.datetime64(start, "us")
-        when = begin + (np.arange(n) * (86_400_000_000 // rate)).astype("m8[us]")
-        frame = {"when": when, "a": random.normal(size=n) + 2.0 * rare, "fraud": rare}
-        path = tmp_path / f"{start}.csv"
-        pl.DataFrame(frame).write_csv(path)
-        return path
-
-    model = tmp_path / "m.rareclass"
-    train = payments(600, "2026-01-01", 20)
-    run("fit", train, "-t", "fraud", "--time", "when", "--alerts", "3/day",
-        "--method", "mibc", "--cost", "1", "--no-baseline", "-o", model)  # fmt: skip
-    quiet, busy = payments(60, "2026-02-01", 20), payments(600, "2026-03-01", 200)
-    for new, n_days, most in ((quiet, 3, 8), (busy, 3, 60)):
-        told = json_of("evaluate", model, new)["alert_budget"]
-        assert (told["number"], told["period"], told["time"]) == (3, "day", "when")
-        assert told["n_periods"] == n_days
-        assert told["most"] <= most
-    assert told["n_above"] == 3
-    content = rareclass.load(model)
-    read = read_rows(content, busy, ReportOptions())  # as a report does, also without --time
-    assert read.time_column == "when"
-    budget = budget_of(content, read.time, read.scores)
-    assert budget._asdict() == told
-    assert "3 of 3 days exceed 3 alerts" in run("evaluate", model, busy)
-    page = tmp_path / "r.html"
-    run("report", model, busy, "-o", page)
-    assert "3 of 3 days exceed 3 alerts" in page.read_text()

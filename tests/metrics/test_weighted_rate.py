@@ -11,7 +11,6 @@ from rareclass.metrics.intervals import mid_p_bounds
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.drift import alert_rate
 from rareclass.model.facts import ScoredRows
-from rareclass.report.scores_section import ScoreDrift
 from rareclass.report.threshold_table import ThresholdTable
 
 LEVEL, N_ROWS, UNIT = 0.95, 20_000, 10
@@ -106,6 +105,5 @@ def test_monitor_and_report_say_the_same_of_weighted_rows(weight):
     }.get(weight)
     held = ScoredRows(is_rare.astype(np.int16), scores, weight)
     by_monitor = alert_rate(held, 1.5, 30, 400).expected
-    assert ScoreDrift.of(held, scores[:400], 1.5).at_threshold.rate.expected == by_monitor
     table = ThresholdTable.of(is_rare, scores, weight, own=1.5)
     assert_allclose(table.alert_rate.at(table.own), by_monitor, rtol=1e-9)

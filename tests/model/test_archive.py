@@ -6,26 +6,16 @@ import pytest
 
 from rareclass.model.archive import DamagedArchiveError, check_archive, in_brief
 
+PLAIN = ("a" * 500, "arrays/1.txt")
+STRANGE = ("a" * 501, "../a", "/a", "a//b", "a\\..\\b", "c:a", "a\tb")
 
-@pytest.mark.parametrize(
-    ("name", "is_plain"),
-    [
-        ("a" * 500, True),
-        ("a" * 501, False),
-        ("arrays/1.txt", True),
-        ("../a", False),
-        ("/a", False),
-        ("a//b", False),
-        ("a\\..\\b", False),
-        ("c:a", False),
-        ("a\tb", False),
-    ],
-)
-def test_names_of_parts_are_plain_and_short(tmp_path, name, is_plain):
+
+@pytest.mark.parametrize("name", [*PLAIN, *STRANGE])
+def test_names_of_parts_are_plain_and_short(tmp_path, name):
     path = tmp_path / "m.rareclass"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(name, b"")
-    if is_plain:
+    if name in PLAIN:
         assert check_archive(path) == {name}
     else:
         with pytest.raises(DamagedArchiveError, match="strange name"):

@@ -15,7 +15,7 @@ from scipy import stats
 from draws import draws
 from faults import refused
 from rareclass.encoding.encoders import TableEncoder
-from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.table_statistics import TableStatistics, UnlikeCells
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import column_drift
@@ -126,8 +126,8 @@ def test_alert_rate_has_intervals_within_the_exact_ones():
 def seen_with(outside, unseen):
     """Cells of two columns of which nothing but their names is known."""
     seen = InputSummary(n_rows=200, n_columns=4)
-    seen.outside.update({"a": outside})
-    seen.unseen_values.update({"b": unseen})
+    marked = UnlikeCells({"b": np.arange(200) < unseen}, {"a": np.arange(200) < outside})
+    seen.add_unlike(marked, 0)
     known = [TrainedColumn(name, "number", "", PresentOrEmpty(), None, None) for name in "ab"]
     seen.columns = ColumnTracker(known)
     seen.columns.add(pl.DataFrame({"a": [0.0] * 200, "b": ["word"] * 200}))
@@ -135,13 +135,19 @@ def seen_with(outside, unseen):
 
 
 def test_the_worst_column_comes_first_and_shares_are_of_rows():
-    drift = drift_of(seen_with(10, 30), None)
-    assert [each[:3] for each in drift.columns] == [("b", 30, 0.15), ("a", 10, 0.05)]
-    assert drift.share == 40 / 800
-    codes = seen_with(10, 0)  # a code that training did not have and out of range as a number
-    codes.unseen_values.update({"a": 25})
-    assert drift_of(codes, None).columns[0].n_cells == 25
-    assert drift_of(InputSummary(n_rows=5, n_columns=2), None).columns == []
+    told = seen_with(10, 30).as_plain_data()
+    expected = {"b": {"cells": 30, "share": 0.15}, "a": {"cells": 10, "share": 0.05}}
+    assert list(told["columns"].items()) == list(expected.items())
+    assert told["cells_unlike_training"] == 40 / 800
+    assert (told["n_rows_unlike_training"], len(told["rows_unlike_training"])) == (30, 30)
+    assert told["rows_unlike_training"][9:11] == [
+        {"row": 10, "columns": ["b", "a"]},
+        {"row": 11, "columns": ["b"]},
+    ]
+    codes = InputSummary(n_rows=200)  # codes that training lacked, some out of range as numbers
+    codes.add_unlike(UnlikeCells({"a": np.arange(200) < 25}, {"a": np.arange(200) < 10}), 0)
+    assert codes.unlike == {"a": 25}
+    assert InputSummary(n_rows=5, n_columns=2).as_plain_data()["columns"] == {}
 
 
 def test_strict_refuses_above_a_tenth_of_a_column_and_a_rate_far_off():
@@ -151,14 +157,14 @@ def test_strict_refuses_above_a_tenth_of_a_column_and_a_rate_far_off():
     for n_far in (1, 2, 3):
         far = [ColumnDrift(name, "number", is_absent=True) for name in "abc"[:n_far]]
         with refused(ErrorKind.REFUSED, column="a") as caught:
-            refuse_drift(Drift([], 0.0, None, tuple(far)), "new.csv")
+            refuse_drift(Drift(None, tuple(far)), "new.csv")
         counted = re.findall(r"and (\d+) more", str(caught.value))
         assert counted == ([] if n_far == 1 else [str(n_far - 1)])
     far = AlertRate(40, 500, WeightedRate.counted(20, 1000))
     with pytest.raises(InputError, match=r"8\.000% of the rows are above .* 2\.000%"):
-        refuse_drift(Drift([], 0.0, far), "new.csv")
+        refuse_drift(Drift(far), "new.csv")
     near = AlertRate(40, 500, WeightedRate.counted(1, 50))
-    refuse_drift(Drift([], 0.0, near), "new.csv")
+    refuse_drift(Drift(near), "new.csv")
 
 
 def test_a_column_has_moved_from_the_index_on_that_the_reports_name():
@@ -227,33 +233,15 @@ def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse():
         assert drift.is_far is is_far
 
 
-def test_numbers_beyond_those_of_training_are_counted_by_column():
-    rng = np.random.default_rng(0)
-    names = ("a", "b")
-    columns = [Column(name, "number", "standardised", "number") for name in names]
-    train = pl.DataFrame({name: 1e6 + 50 * rng.normal(size=90) for name in names})
-    encoder = TableEncoder(columns)
-    encoder.fit_transform(train, np.arange(90) % 9 == 0)
-    assert encoder.count_unlike(train).outside == {}
-    new = pl.DataFrame({name: 1e6 + 100 * rng.normal(size=300) for name in names})
-    new = new.with_columns(a=pl.when(pl.int_range(300) == 3).then(None).otherwise("a"))
-    expected = {}
-    for name in names:
-        low, high = train[name].min(), train[name].max()
-        expected[name] = sum(x is not None and not low <= x <= high for x in new[name])
-    assert encoder.count_unlike(new).outside == expected
-    assert min(expected.values()) > 0
-    # Truth values of a stream are numbers and not empty.
-    counts = NumberBins(np.array([0.5])).counts(pl.Series(["true", "false", "yes", "0.2", None]))
-    assert counts.tolist() == [2.0, 2.0, 0.0, 1.0]
-
-
 def test_numbers_learned_value_by_value_are_unseen_within_the_range_and_outside_beyond():
     rng, columns = np.random.default_rng(0), [Column("c", "number", "", "number")]
     code = 2 * rng.integers(0, 40, 4000)
     y = rng.random(4000) < np.where(code % 6 == 0, 0.5, 0.02)
     encoder = TableEncoder(columns)
     encoder.fit_transform(pl.DataFrame({"c": code}), y)
-    unlike = encoder.count_unlike(pl.DataFrame({"c": [4, 5, 7, 8, 79, 90, 90, 90, None]}))
-    assert unlike == ({"c": 6}, {"c": 4})
+    unlike = encoder.find_unlike(pl.DataFrame({"c": [4, 5, 7, 8, 79, 90, 90, 90, None]}))
+    assert [each["c"].sum() for each in unlike] == [6, 4]
     assert encoder.statistics_.outside(encoder.read(pl.DataFrame({"c": [5, 7, 90]}))) == {"c": 3}
+    # Truth values of a stream are numbers and not empty.
+    counts = NumberBins(np.array([0.5])).counts(pl.Series(["true", "false", "yes", "0.2", None]))
+    assert counts.tolist() == [2.0, 2.0, 0.0, 1.0]

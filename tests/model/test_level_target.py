@@ -9,7 +9,6 @@ import pytest
 from faults import refused
 from rareclass.errors import ErrorKind
 from rareclass.labels.spelling import codes_among
-from rareclass.model.decisions import as_numbers
 from rareclass.model.facts import RankingEstimate
 from rareclass.model.targets import MOST_LEVELS, FoundLabels, level_target, rare_target
 
@@ -33,9 +32,8 @@ def test_numbers_are_ordered_by_size_and_not_as_text():
     assert target.level_counts.tolist() == [1, 1, 2, 1]
     assert target.majority == 2
     assert target.n_codes == 4
-
-
-def test_a_number_written_in_two_ways_is_one_level():
+    assert read(*MEASURED[1:]).n_codes == MOST_LEVELS
+    # A number that is written in two ways is one level.
     target = read("1", "01", "1e0", "2")
     assert target.facts.levels == ("1", "2")
     assert target.level_counts.tolist() == [3, 1]
@@ -124,10 +122,6 @@ def test_labels_that_are_no_levels_are_refused_with_their_row(labels, levels, sa
     assert all(each in str(caught.value) for each in says)
 
 
-def test_so_many_numbers_may_be_levels():
-    assert read(*MEASURED[1:]).n_codes == MOST_LEVELS
-
-
 def test_few_held_out_rows_of_a_level_are_told():
     target = read(*"1112223334")
     notes = target.notes_on_held_out(np.array([0] * 9 + [1], np.int16), RankingEstimate({}, 10.0))
@@ -138,12 +132,6 @@ def test_few_held_out_rows_of_a_level_are_told():
         np.repeat(np.arange(4, dtype=np.int16), 9), RankingEstimate({}, 40.0)
     )
     assert "only 36 of the 40 rows held out are distinct" in notes[0]
-
-
-def test_levels_are_written_as_numbers_where_they_are():
-    assert as_numbers(["1", "2.0"]) == [1, 2]
-    assert as_numbers(["1", "2.5"]) == [1.0, 2.5]
-    assert as_numbers(["1", "two"]) is None
 
 
 def test_numbers_in_an_order_that_is_not_their_size_are_noted():

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from made_tables import purchases
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.serving.live_model import LiveModel, ScoreCounts
+from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import LOGGER, start_log
 from rareclass.serving.service import PATHS
 from serving.conftest import ROW
@@ -81,12 +81,6 @@ def test_requests_rows_errors_and_scores_are_counted(serve, fitted):
     assert told["process_resident_memory_bytes",] > 1e6
     name = client.get("/model").json()["model"]
     assert told["rareclass_model_info", *sorted((name, "fraud", "rankrc"))] == 1
-    scores = np.array([row["score"] for row in rows])
-    edges = [key for key in told if key[0] == "rareclass_score_bucket"]
-    assert len(edges) > 5
-    for key in edges:
-        edge = next(float(each) for each in key[1:] if each != name)
-        assert told[key] == (scores <= edge).sum()
 
 
 def test_drift_of_the_inputs_is_told(serve, fitted):
@@ -107,6 +101,7 @@ def test_drift_of_the_inputs_is_told(serve, fitted):
     assert told["rareclass_input_missing_in_training", "items"] == 0.0
     shares = [told["rareclass_alert_share", rows] for rows in ("requests", "held out rows")]
     assert shares[0] > shares[1]
+    assert told["rareclass_score_stability_index",] > 0.25
 
 
 def test_figures_are_of_the_last_full_window(serve, fitted, monkeypatch):
@@ -115,19 +110,17 @@ def test_figures_are_of_the_last_full_window(serve, fitted, monkeypatch):
     live = LiveModel(fitted).now
     drift, rows = live.drift, read_as_trained(NEW, live.served.columns, 1)
     far = rows.with_columns(amount=pl.col("amount") + 500)
-    times = [drift.add(part, 0) for part in rows[:100].iter_slices(25)]
+    times = [drift.add(part, np.full(25, -9.0)) for part in rows[:100].iter_slices(25)]
     assert times == [False, True, False, False]
-    n_rows, columns, _ = drift.figures()
-    assert (n_rows, {each.name: each.outside for each in columns}["amount"] < 0.1) == (100, True)
-    drift.add(far[100:150], 50)
-    assert drift.figures().n_rows == 100
-    drift.add(far[150:], 50)
-    n_rows, columns, alerts = drift.figures()
-    assert (n_rows, {each.name: each.outside for each in columns}["amount"]) == (100, 1.0)
-    assert alerts.found.value == 1.0
-    counts = ScoreCounts(np.array([]))
-    counts.add(np.array([1.0, 2.0]))
-    assert counts.up_to() == [("+Inf", 2)]
+    n_rows, found = drift.figures()
+    outside = {each.name: each.outside for each in found.compared}
+    assert (n_rows, outside["amount"] < 0.1, found.alerts.found.value) == (100, True, 0.0)
+    drift.add(far[100:150], np.full(50, 99.0))
+    assert drift.figures()[0] == 100
+    drift.add(far[150:], np.full(50, 99.0))
+    n_rows, found = drift.figures()
+    assert (n_rows, {each.name: each.outside for each in found.compared}["amount"]) == (100, 1.0)
+    assert (found.alerts.found.value, found.scores.verdict) == (1.0, "moved far")
 
 
 def test_the_log_has_a_line_a_request_and_no_value(client, lines):

@@ -1,7 +1,7 @@
 """``rareclass evaluate`` and ``monitor``: a model on new rows, with known classes and without."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +61,7 @@ def evaluate(options: EvaluateOptions) -> None:
 
     With --journal, estimate from the rows that were checked how good it is on all rows.
     """
-    from rareclass.model.evaluate import evaluate_file
+    from rareclass.model.evaluate import HEADS, evaluate_file
 
     data, written = options.table.place(options.given, "DATA"), options.written
     written.check({"the file to be read": data, "the model": options.model})
@@ -90,15 +90,13 @@ def evaluate(options: EvaluateOptions) -> None:
         _print_probabilities(console, found.probabilities)
     if found.n_unlabelled:
         screen.print_notes(console, left_out_text(found.n_unlabelled, "no target"))
-    if (a_day := found.a_day) is not None:
-        days = counted(a_day.n_days, "whole day") if a_day.n_days >= 1 else "part of a day"
-        console.print(
-            f"Alerts a day: {a_day.mean:.3g} on average, {a_day.least:,.0f} to {a_day.most:,.0f} "
-            f"({days}, by column {a_day.time})"
-        )
     if found.budget is not None:
         console.print(f"Alert budget: {found.budget.sentence()}")
-    screen.print_drift(console, found.seen, found.drift)
+    if found.promises.rows:
+        console.print()
+        screen.print_table(console, HEADS, [each.cells for each in found.promises.rows])
+        console.print(found.promises.sentence())
+    screen.print_drift(console, found.seen, replace(found.drift, alerts=None))  # a promise says it
     written.give(found.as_plain_data())
 
 
@@ -244,8 +242,7 @@ def monitor(options: MonitorOptions) -> None:
 
 def _print_moved(console: Console, drift: "Drift") -> None:
     """Print the columns, those that moved most first, and the scores."""
-    scores = [] if drift.scores is None else [drift.scores]
-    listed = [*drift.compared[:_MOST_LISTED], *scores]
+    listed = [*drift.compared[:_MOST_LISTED], *drift.columns[len(drift.compared) :]]
     rows = []
     for each in listed:
         name = "(scores)" if each is drift.scores else each.name

@@ -40,6 +40,9 @@ class ScoreOptions:
         "cell), effect_1 (score added), ...; and the nearest rare training rows: case_1 (number "
         "in the training file), distance_1, ..."
     )
+    unlike: bool = cli.flag(
+        "Write unlike_training: the columns with a value that training did not have.", "--unlike"
+    )
     strict: bool = cli.strict_option()
     written: cli.OutputOptions
     table: cli.TableOptions
@@ -67,6 +70,7 @@ def score(options: ScoreOptions) -> None:
         options.explain,
         options.strict,
         options.alerts_only,
+        options.unlike,
     )
     written.check({"the file to be scored": data, "the model": options.model})
     check_score_path(out, data)

@@ -57,6 +57,8 @@ class ChosenThreshold:
         What is vouched for of a precision at a held-out recall of 0.25 or more; None of others.
     budget : PeriodBudget or None
         Of alerts a period: in how many held-out periods there are more.
+    measure, batch : str, int or None
+        What the rule limits, as "recall" (None of alerts), and the rows that a limit is of.
     findings : tuple of Finding
         What to know before relying on it: kinds "constraint not met" (with wanted, bound,
         shortfall), "no held-out alerts", "guarantee is approximate".
@@ -81,6 +83,8 @@ class ChosenThreshold:
     n_rare: float
     useful_bound: float | None = None
     budget: PeriodBudget | None = None
+    measure: str | None = None
+    batch: int | None = None
     findings: tuple[Finding, ...] = ()
 
     def failing(self, bound: float) -> Self:

@@ -65,6 +65,7 @@ class Constraint(ABC):
     """Settings of a constraint or aim, checked when they are made; subclasses are dataclasses."""
 
     formula: ClassVar[str]  # with the names of the settings in braces
+    measure: ClassVar[str | None] = None  # that a constraint limits; None of an aim
 
     @property
     def words(self) -> str:
@@ -81,6 +82,7 @@ class AtLeastRecall(Constraint):
     """``recall >= share``; of the thresholds that keep it, the one of highest precision."""
 
     formula: ClassVar[str] = "recall >= {share:g}"
+    measure: ClassVar[str | None] = "recall"
     share: float
 
     def __post_init__(self) -> None:
@@ -111,6 +113,7 @@ class AtMostFalsePositiveRate(Constraint):
     """``false-positive rate <= share``; of the thresholds that keep it, the lowest."""
 
     formula: ClassVar[str] = "false-positive rate <= {share:g}"
+    measure: ClassVar[str | None] = "false_positive_rate"
     share: float
 
     def __post_init__(self) -> None:
@@ -147,6 +150,7 @@ class AtLeastPrecision(Constraint):
     """
 
     formula: ClassVar[str] = "precision >= {share:g}"
+    measure: ClassVar[str | None] = "precision"
     share: float
 
     def __post_init__(self) -> None:

@@ -204,6 +204,7 @@ class ThresholdRule:
         found = self.constraint.find(held, self.confidence, self.prevalence)
         chosen = describe(held, found, self.words, self.confidence, self.prevalence)
         limit = self.constraint
+        chosen = replace(chosen, measure=limit.measure, batch=vars(limit).get("rows"))
         if not isinstance(limit, AtMostAlertsAPeriod) or held.time is None:
             return chosen
         allowed = None if self.confidence is None else 1.0 - self.confidence

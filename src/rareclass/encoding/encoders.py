@@ -45,9 +45,9 @@ class _ReadsColumns:
         """Return rows that `read_as_trained` has typed as a table, which all methods take."""
         return typed_table(frame, self.columns)
 
-    def count_unlike(self, rows: pl.DataFrame | TypedTable) -> UnlikeCells:
-        """Count the cells that are unlike all of training, of columns that have some."""
-        return self.statistics_.count_unlike(self.read(rows))
+    def find_unlike(self, rows: pl.DataFrame | TypedTable) -> UnlikeCells:
+        """Find the cells that are unlike all of training, of columns that have some."""
+        return self.statistics_.find_unlike(self.read(rows))
 
     def examples(self) -> ExampleCells:
         """Return cells of training as examples."""
@@ -264,7 +264,7 @@ class SparseEncoder:
         """Return the rows."""
         return rows
 
-    def count_unlike(self, rows: object) -> UnlikeCells:
+    def find_unlike(self, rows: object) -> UnlikeCells:
         """Return nothing: sparse rows have no named columns."""
         return UnlikeCells({}, {})
 

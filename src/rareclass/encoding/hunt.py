@@ -115,23 +115,25 @@ class HuntEncoder:
         """Return typed rows as a table, which the other methods take."""
         return typed_table(frame, self.columns)
 
-    def count_unlike(self, rows: pl.DataFrame | TypedTable) -> UnlikeCells:
-        """Count the cells that are unlike all of training, of columns that have some.
+    def find_unlike(self, rows: pl.DataFrame | TypedTable) -> UnlikeCells:
+        """Find the cells that are unlike all of training, of columns that have some.
 
-        Dates are not counted: later rows have later ones.
+        Dates are left out: later rows have later ones.
         """
         table = self.read(rows)
         unseen = {
-            column.name: int(np.count_nonzero(levels_of_words(column, known) > known.n_known))
+            column.name: levels_of_words(column, known) > known.n_known
             for column, known in zip(self._of_kind(table, "category"), self.words_, strict=True)
         }
         numbers = self._of_kind(table, "number")
         outside = {
-            column.name: int(np.count_nonzero((column.values < low) | (column.values > high)))
+            column.name: (column.values < low) | (column.values > high)
             for column, low, high in zip(numbers, self.low_, self.high_, strict=False)
         }
-        counts = ({name: n for name, n in each.items() if n} for each in (unseen, outside))
-        return UnlikeCells(*counts)
+        found = (
+            {name: rows for name, rows in each.items() if rows.any()} for each in (unseen, outside)
+        )
+        return UnlikeCells(*found)
 
     def examples(self) -> ExampleCells:
         """Return cells of training as examples."""

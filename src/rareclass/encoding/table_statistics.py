@@ -70,10 +70,26 @@ class EncodedTable:
 
 
 class UnlikeCells(NamedTuple):
-    """Numbers of cells unlike all of training, by column; only columns with such cells."""
+    """Cells unlike all of training: the rows that have them, by column; only columns with some."""
 
-    unseen: dict[str, int]  # words that training did not have
-    outside: dict[str, int]  # numbers and dates beyond those of training; codes it did not have
+    unseen: dict[str, NDArray[np.bool_]]  # words and codes that training did not have
+    outside: dict[str, NDArray[np.bool_]]  # numbers and dates beyond those of training
+
+    @property
+    def by_column(self) -> dict[str, NDArray[np.bool_]]:
+        """Rows with a cell of either kind, by column."""
+        found = dict(self.unseen)
+        for name, rows in self.outside.items():
+            found[name] = found.get(name, False) | rows
+        return found
+
+    def rows(self) -> dict[int, list[str]]:
+        """Return the columns with such a cell of each row that has one, by its place."""
+        found: dict[int, list[str]] = {}
+        for name, rows in self.by_column.items():
+            for row in np.flatnonzero(rows).tolist():
+                found.setdefault(row, []).append(name)
+        return dict(sorted(found.items()))
 
 
 class ExampleCells(NamedTuple):
@@ -194,29 +210,24 @@ class TableStatistics:
 
         Only columns with such cells are named.
         """
-        unseen, outside = self.count_unlike(table)
-        return {
-            name: max(each.get(name, 0) for each in (unseen, outside)) for name in unseen | outside
-        }
+        rows = self.find_unlike(table).by_column
+        return {name: int(np.count_nonzero(each)) for name, each in rows.items()}
 
-    def count_unlike(self, table: TypedTable) -> UnlikeCells:
-        """Count the cells with values that training did not have, and those beyond its numbers."""
+    def find_unlike(self, table: TypedTable) -> UnlikeCells:
+        """Find the cells with values that training did not have, and those beyond its numbers."""
         numbers, _ = self._numbers(table)
         with np.errstate(invalid="ignore"):
-            beyond = np.count_nonzero((numbers < self.low_) | (numbers > self.high_), axis=0)
+            beyond = (numbers < self.low_) | (numbers > self.high_)
         levels = [
             levels_of_words(table.columns[k], known)
             if place < self.n_words_
             else known.levels(table.columns[k].values)
             for place, (k, known) in enumerate(self._categories_after(0))
         ]
-        unseen = [
-            int(np.count_nonzero(each > known.n_known))
-            for each, known in zip(levels, self.known_, strict=True)
-        ]
+        unseen = [each > known.n_known for each, known in zip(levels, self.known_, strict=True)]
         return UnlikeCells(
-            self._most_of_each(self.category_sources_, unseen),
-            self._most_of_each(self.number_sources_, beyond.tolist()),
+            self._rows_by_column(self.category_sources_, unseen),
+            self._rows_by_column(self.number_sources_, beyond.T),
         )
 
     def examples(self) -> ExampleCells:
@@ -234,13 +245,14 @@ class TableStatistics:
         """The column and the levels of each category from `first` on."""
         return list(zip(self.category_sources_, self.known_, strict=True))[first:]
 
-    def _most_of_each(self, sources: Sequence[int], counts: Sequence[int]) -> dict[str, int]:
-        """The largest count of each column, where it is above 0."""
-        most: dict[str, int] = {}
-        for source, count in zip(sources, counts, strict=True):
-            name = self.columns_[source][0]
-            most[name] = max(most.get(name, 0), int(count))
-        return {name: count for name, count in most.items() if count}
+    def _rows_by_column(self, sources: Sequence[int], cells: Any) -> dict[str, NDArray[np.bool_]]:
+        """Rows with a marked cell in any feature of a column, of columns that have some."""
+        found: dict[str, NDArray[np.bool_]] = {}
+        for source, rows in zip(sources, cells, strict=True):
+            if rows.any():
+                name = self.columns_[source][0]
+                found[name] = found.get(name, False) | rows
+        return found
 
     @property
     def summaries(self) -> NumberSummaries:

@@ -30,6 +30,7 @@ from rareclass.model.facts import (
     ScoredRows,
     TargetFacts,
 )
+from rareclass.stored import plain_data
 
 # Precision among this many top rows is shown as well when there are enough rows.
 SECOND_TOP = 100
@@ -51,6 +52,39 @@ class Confusion:
     lines: list[str]  # what the counts come to
     numbers: dict[str, Any]  # the same as plain data
     in_brief: list[str] = field(default_factory=list)  # what ``rareclass fit`` prints
+
+
+@dataclass(frozen=True)
+class DecisionRow:
+    """Rows called rare in one way, and how often that was right, with 95 % intervals.
+
+    Those of a threshold are exact (Clopper-Pearson). Those of the k highest are Wilson's for the
+    recall in ``n_rare`` trials, and the same in units of the others, as k and the classes are given
+    (`rareclass.metrics.intervals`).
+    """
+
+    name: str
+    alerts: int
+    precision: Interval  # NaN where no row was called
+    recall: Interval
+    false_positive_rate: Interval
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return the row as dictionaries and numbers; no precision is null."""
+        plain: dict[str, Any] = plain_data(self)
+        for name in ("precision", "recall", "false_positive_rate"):
+            if np.isnan(plain[name]["value"]):
+                plain[name]["value"] = None
+        return plain
+
+
+def decision_row(
+    name: str, rare: NDArray[np.bool_], called: NDArray[np.bool_], level: float = _LEVEL
+) -> DecisionRow:
+    """Return the shares of rows that are called, with exact intervals. O(n)."""
+    hits, alerts, n_rare = int((called & rare).sum()), int(called.sum()), int(rare.sum())
+    counts = ((hits, alerts), (hits, n_rare), (alerts - hits, len(rare) - n_rare))
+    return DecisionRow(name, alerts, *(exact_interval(*each, level) for each in counts))
 
 
 class RareDecision:
@@ -416,7 +450,7 @@ def refuse_levels(decision: Decision, what: str, remedy: str) -> None:
 def as_numbers(labels: Sequence[str]) -> list[float] | None:
     """Return labels as numbers, whole ones as such; None when one of them is text.
 
-    >>> as_numbers(["3", "10"]), as_numbers(["0.5", "1"]), as_numbers(["3", "low"])
+    >>> as_numbers(["3", "10.0"]), as_numbers(["0.5", "1"]), as_numbers(["3", "low"])
     ([3, 10], [0.5, 1.0], None)
     """
     if not all(isinstance(label_value(label), float) for label in labels):

@@ -3,11 +3,12 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rareclass.encoding.table_statistics import UnlikeCells
 from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.metrics import Interval
@@ -22,6 +23,8 @@ _LEVEL = 0.95
 # Columns of the rows of training move by less than this part of what chance explains: bins of
 # copies and of long tables are not exact.
 _SAME_ROWS = 0.02
+# Rows unlike training that are named in JSON, at most.
+MOST_ROWS = 100
 # The rate of alerts of so few rows tells little, unless it differs.
 FEW_ROWS = 10
 
@@ -35,8 +38,21 @@ class InputSummary:
     counts_cells: bool = True  # whether cells are looked at: a fourth of the time of scoring a row
     unseen_values: Counter[str] = field(default_factory=Counter)  # cells by column
     outside: Counter[str] = field(default_factory=Counter)  # cells outside the range of training
+    unlike: Counter[str] = field(default_factory=Counter)  # cells that are either, by column
+    n_unlike: int = 0  # rows with such a cell
+    first_unlike: list[dict[str, Any]] = field(default_factory=list)  # their numbers and columns
     extra_columns: list[str] = field(default_factory=list)  # that the model does not use
     columns: ColumnTracker | None = None  # counts of cells in the bins of training
+
+    def add_unlike(self, cells: UnlikeCells, n_before: int) -> None:
+        """Count cells that are unlike training, of rows after the first `n_before` ones."""
+        counters = (self.unseen_values, self.outside, self.unlike)
+        for counter, marked in zip(counters, (*cells, cells.by_column), strict=True):
+            counter.update({name: int(each.sum()) for name, each in marked.items()})
+        if rows := cells.rows():
+            self.n_unlike += len(rows)
+            more = list(rows.items())[: MOST_ROWS - len(self.first_unlike)]
+            self.first_unlike += [{"row": n_before + k + 1, "columns": each} for k, each in more]
 
     @property
     def emptied(self) -> Counter[str]:
@@ -45,39 +61,27 @@ class InputSummary:
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return counts of cells that are unlike training, by column."""
+        n_rows = max(self.n_rows, 1)
         return {
+            "cells_unlike_training": self.unlike.total() / (n_rows * max(self.n_columns, 1)),
+            "columns": {
+                name: {"cells": n, "share": n / n_rows} for name, n in self.unlike.most_common()
+            },
             "unseen_values": dict(self.unseen_values),
             "outside_the_range": dict(self.outside),
             "empty_where_none_was": dict(self.emptied),
+            "n_rows_unlike_training": self.n_unlike,
+            "rows_unlike_training": self.first_unlike,
         }
-
-
-class UnlikeColumn(NamedTuple):
-    """A column with cells that are unlike all of training."""
-
-    name: str
-    n_cells: int  # unseen words, or numbers beyond the least and greatest; or empty ones
-    share: float  # of the rows
 
 
 @dataclass(frozen=True)
 class AlertRate:
-    """Alerts of a file beside those of rows that were held out of training.
-
-    `expected` is the share of the held-out rows above the threshold, `found` that of the new rows,
-    each with its 95 % interval (`WeightedRate`).
-    """
+    """Alerts among new rows (`found`) and among held-out rows (`expected`), with 95 % intervals."""
 
     n_alerts: int
     n_rows: int
     held_out: WeightedRate
-
-    @classmethod
-    def of(cls, held_out: ScoredRows, threshold: float, n_alerts: int, n_rows: int) -> Self:
-        """Compare alerts of new rows with the held-out rows above the same threshold."""
-        is_rare = held_out.y == 1
-        rate = WeightedRate.of(held_out.scores, threshold, is_rare, held_out.weight)
-        return cls(n_alerts, n_rows, rate)
 
     @cached_property
     def found(self) -> Interval:
@@ -108,17 +112,19 @@ class AlertRate:
 class Drift:
     """Drift of the rows of a file from training."""
 
-    columns: list[UnlikeColumn]  # the worst first
-    share: float  # of all cells
     alerts: AlertRate | None  # None where no row was held out, or the threshold is not a score
     compared: tuple[ColumnDrift, ...] = ()  # each column with training, those that moved most first
     scores: ColumnDrift | None = None  # the scores with those of rows held out
 
     @property
+    def columns(self) -> list[ColumnDrift]:
+        """The columns, and the scores as one more."""
+        return [*self.compared, *([] if self.scores is None else [self.scores])]
+
+    @property
     def moved(self) -> list[ColumnDrift]:
         """Columns that are absent or have moved, and the scores where they have."""
-        every = [*self.compared, *([] if self.scores is None else [self.scores])]
-        return [each for each in every if each.verdict not in ("", "steady")]
+        return [each for each in self.columns if each.verdict not in ("", "steady")]
 
     @property
     def is_far(self) -> bool:
@@ -137,10 +143,6 @@ class Drift:
                 "is_far": self.alerts.is_far,
             }
         return {
-            "cells_unlike_training": self.share,
-            "columns": {
-                each.name: {"cells": each.n_cells, "share": each.share} for each in self.columns
-            },
             "alert_rate": alerts,
             "drift": [each.as_plain_data() for each in self.compared],
             "score_drift": None if self.scores is None else self.scores.as_plain_data(),
@@ -150,27 +152,20 @@ class Drift:
 def alert_rate(
     held_out: ScoredRows | None, threshold: float, n_alerts: int, n_rows: int
 ) -> AlertRate | None:
-    """Compare alerts as `AlertRate.of`; None where no row was held out, or none is new."""
+    """Compare alerts with held-out rows above the threshold; None without any, or any new row."""
     if held_out is None or not n_rows:
         return None
-    return AlertRate.of(held_out, threshold, n_alerts, n_rows)
+    rate = WeightedRate.of(held_out.scores, threshold, held_out.y == 1, held_out.weight)
+    return AlertRate(n_alerts, n_rows, rate)
 
 
 def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:
     """Sum up what was met in a file."""
-    counts: Counter[str] = Counter()
-    for cells in (seen.unseen_values, seen.outside):
-        for name, count in cells.items():
-            counts[name] = max(counts[name], count)
-    n_rows = max(seen.n_rows, 1)
-    columns = [UnlikeColumn(name, count, count / n_rows) for name, count in counts.most_common()]
-    n_cells = n_rows * max(seen.n_columns, 1)
-    share = sum(each.n_cells for each in columns) / n_cells
     if seen.columns is None:
-        return Drift(columns, share, alerts)
-    unlike = {each.name: each.share for each in columns}
+        return Drift(alerts)
+    unlike = {name: n / max(seen.n_rows, 1) for name, n in seen.unlike.items()}
     compared = worst_first(seen.columns.drifts(unlike))
-    return Drift(columns, share, alerts, tuple(compared), seen.columns.score_drift())
+    return Drift(alerts, tuple(compared), seen.columns.score_drift())
 
 
 def warn_of_training_rows(

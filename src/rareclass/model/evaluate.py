@@ -1,25 +1,36 @@
 """A model on other rows: ``rareclass evaluate`` with known classes, ``monitor`` without them."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from enum import StrEnum
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.alert_budget import PeriodBudget, covered_periods
+from rareclass.decide.alert_budget import A_PERIOD, PeriodBudget, covered_periods
+from rareclass.decide.calibration.calibration import weights_at_prevalence
+from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.errors import no_rows
+from rareclass.errors import counted, no_rows
 from rareclass.metrics import Interval, interval
-from rareclass.metrics.intervals import exact_interval
+from rareclass.metrics.intervals import (
+    difference_interval,
+    exact_interval,
+    normal_quantile,
+    widened,
+)
 from rareclass.metrics.missed_cases import (
     MissedCaseMeasures,
     check_missed_cases,
     missed_case_measures,
 )
+from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnTracker
-from rareclass.model.decisions import Confusion, RareDecision
+from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, decision_row
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
-from rareclass.model.facts import RankingEstimate, RareClassScores
+from rareclass.model.facts import RankingEstimate, RareClassScores, ScoredRows
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_of, budget_time, columns_beside, labelled_scores
 from rareclass.model.times import alert_times
@@ -29,41 +40,20 @@ from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, open_table
 
+# Chance that any of so many promises, the most that a model makes, is called broken though all are
+# kept; and the part of what a ranking is better than chance that it may have lost if it is "kept".
+ERROR, MOST_PROMISES, TOLERATED = 0.05, 5, 0.25
+HEADS = ("Promise", "Verdict", "Promised", "Measured")
+AtLevel = Callable[[float], Interval]
+"""An estimate with its interval at a confidence level."""
 _TOPS = (10, 100)
 _LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class DecisionRow:
-    """Rows called rare in one way, and how often that was right, with 95 % intervals.
-
-    Those of a threshold are exact (Clopper-Pearson). Those of the k highest are Wilson's for the
-    recall in ``n_rare`` trials, and the same in units of the others, as k and the classes are given
-    (`rareclass.metrics.intervals`).
-    """
-
-    name: str
-    alerts: int
-    precision: Interval  # NaN where no row was called
-    recall: Interval
-    false_positive_rate: Interval
-
-    def as_plain_data(self) -> dict[str, Any]:
-        """Return the row as dictionaries and numbers; no precision is null."""
-        plain: dict[str, Any] = plain_data(self)
-        for name in ("precision", "recall", "false_positive_rate"):
-            if np.isnan(plain[name]["value"]):
-                plain[name]["value"] = None
-        return plain
 
 
 def decision_table(
     rare: NDArray[np.bool_], scores: NDArray[np.float64], threshold: float
 ) -> list[DecisionRow]:
-    """Return the threshold, then the 10, the 100 and as many highest rows as are rare, if so many.
-
-    O(n log n).
-    """
+    """Return the threshold, then the 10, 100 and as many highest rows as are rare; O(n log n)."""
     n_rare = int(rare.sum())
     n_rest = len(rare) - n_rare
     table = [decision_row("threshold", rare, scores > threshold)]
@@ -73,13 +63,6 @@ def decision_table(
         false = Interval(*(min((1.0 - each) * k / n_rest, 1.0) for each in (value, high, low)))
         table.append(DecisionRow(f"highest {k:,}", k, precision, recall, false))
     return table
-
-
-def decision_row(name: str, rare: NDArray[np.bool_], called: NDArray[np.bool_]) -> DecisionRow:
-    """Return the shares of rows that are called, with exact intervals. O(n)."""
-    hits, alerts, n_rare = int((called & rare).sum()), int(called.sum()), int(rare.sum())
-    counts = ((hits, alerts), (hits, n_rare), (alerts - hits, len(rare) - n_rare))
-    return DecisionRow(name, alerts, *(exact_interval(*each, _LEVEL) for each in counts))
 
 
 def class_decisions(model: Model, classes: RareClassScores) -> list[DecisionRow]:
@@ -127,25 +110,182 @@ def probability_quality(
     )
 
 
-class AlertsADay(NamedTuple):
-    """Alerts of the whole days that some rows cover."""
+class PromiseVerdict(StrEnum):
+    """Answer of new rows to a promise."""
 
-    time: str  # column of times
-    n_days: float  # whole days; a part of one where there is no whole one
-    mean: float
-    least: float
-    most: float
+    KEPT = "kept"
+    BROKEN = "broken"
+    UNKNOWN = "cannot tell"
+
+
+class Advice(StrEnum):
+    """Action after all verdicts."""
+
+    NOTHING = "No promise is broken: these rows give no reason to train again."
+    THRESHOLD = "Set the threshold again on rows like these: rareclass threshold."
+    TRAIN = "Train again with rows like these: the model ranks worse than promised."
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Promised and measured value, each with its 95 % interval, and the verdict."""
+
+    name: str
+    promised: Interval  # without width where it is a limit
+    measured: Interval
+    verdict: PromiseVerdict
+    digits: str
+    is_of_ranking: bool
 
     @classmethod
-    def of(cls, column: str, time: NDArray[Any], called: NDArray[np.bool_]) -> Self:
-        """Count the alerts of each day; part days at both ends are left out."""
-        days = covered_periods(time, "day")
-        if not days.has_whole:
-            n_alerts = float(called.sum())
-            return cls(column, days.n, n_alerts / max(days.n, 1e-9), n_alerts, n_alerts)
-        whole = days.number >= 0
-        counts = np.bincount(days.number[whole & called], minlength=int(days.n))
-        return cls(column, days.n, *map(float, (counts.mean(), counts.min(), counts.max())))
+    def judged(
+        cls, name: str, promised: AtLevel | float, measured: AtLevel, lowest: float = -np.inf,
+        highest: float = np.inf, digits: str = ".3f", is_of_ranking: bool = False,
+    ) -> Self:  # fmt: skip
+        """Judge a promise; `measured - promised` may be from `lowest` to `highest` (inf: any)."""
+        limit = promised if isinstance(promised, int | float) else 0.0
+        of_level = promised if callable(promised) else lambda level: Interval(limit, limit, limit)
+        apart, far = (
+            difference_interval(measured(level), of_level(level), 0.0)
+            for level in (_LEVEL, 1.0 - ERROR / MOST_PROMISES)
+        )
+        verdict = PromiseVerdict.UNKNOWN
+        if (lowest > -np.inf and far.high < 0.0) or (highest < np.inf and far.low > 0.0):
+            verdict = PromiseVerdict.BROKEN
+        elif lowest <= apart.low and apart.high <= highest:
+            verdict = PromiseVerdict.KEPT
+        return cls(name, of_level(_LEVEL), measured(_LEVEL), verdict, digits, is_of_ranking)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of a table with `HEADS`."""
+        is_limit = self.promised.low == self.promised.high
+        promised = f"{self.promised.value:g}" if is_limit else self.promised.text(self.digits)
+        return self.name, str(self.verdict), promised, self.measured.text(self.digits)
+
+
+@dataclass(frozen=True)
+class Promises:
+    """All promises of a model that new rows say something of."""
+
+    rows: tuple[Promise, ...] = ()
+
+    @property
+    def broken(self) -> list[Promise]:
+        """Promises that these rows show to be broken."""
+        return [each for each in self.rows if each.verdict is PromiseVerdict.BROKEN]
+
+    @property
+    def advice(self) -> Advice:
+        """Train again where the ranking is worse; else set the threshold where anything is."""
+        if any(each.is_of_ranking for each in self.broken):
+            return Advice.TRAIN
+        return Advice.THRESHOLD if self.broken else Advice.NOTHING
+
+    def sentence(self) -> str:
+        """Say what to do, and how seldom a verdict is wrong."""
+        return (
+            f"{self.advice} ({counted(len(self.rows), 'test')}; where all promises are kept, one "
+            f"is called broken in {ERROR:.0%} of files at most.)"
+        )
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return promises and advice as dictionaries and numbers."""
+        return {"promises": plain_data(self.rows), "advice": self.advice.name.lower()}
+
+
+def judge_promises(
+    model: Model, rows: ScoredRows, scores: NDArray[Any], time: NDArray[Any] | None
+) -> Promises:
+    """Compare what a model of a rare class promised with labelled rows and the `scores` of all.
+
+    Broken: significantly worse, at 5 % over all promises together (Bonferroni). Kept: the 95 %
+    interval is within the limit, or excludes that the ranking lost a quarter of what it is better
+    than chance, or that alerts are half or twice as frequent as on held-out rows. The ranking is
+    measured at the share of rare rows that the estimate had. `time` is of all rows, or None.
+    """
+    found, rule = [*_of_ranking(model, rows), *_of_alerts(model, scores, time)], model.facts.rule
+    if rule is not None and rule.met and rule.wanted is not None:
+        found += _of_rule(rule, rule.wanted, rows, scores > rule.threshold, time)
+    return Promises(tuple(found))
+
+
+def _of_ranking(model: Model, rows: ScoredRows) -> Iterator[Promise]:
+    """Yield the promises of AUC and average precision."""
+    training, rare = model.facts.training, rows.y == 1
+    estimate = None if training is None else training.held_out
+    if estimate is None or not estimate.n_rare:
+        return
+    share = estimate.n_rare / estimate.n_rows
+    weight, there = weights_at_prevalence(rare, None, share), f" at {100.0 * share:.2g}% rare"
+    for name, measure, chance, where in (
+        ("AUC", "roc_auc", 0.5, ""),
+        ("average precision", "average_precision", share, there),
+    ):
+        promised = estimate.measures[name]
+        measured = partial(interval, measure, rare, rows.scores, weight)
+        lost = TOLERATED * max(promised.value - chance, 0.0)
+        words = f"{name[0].upper()}{name[1:]}{where}"
+        yield Promise.judged(
+            words, partial(_at_level, promised), measured, -lost, is_of_ranking=True
+        )
+
+
+def _at_level(found: Interval, level: float) -> Interval:
+    """Return a 95 % interval of a share at another level, on the logit scale."""
+    return widened(found, normal_quantile(level) / normal_quantile(_LEVEL))
+
+
+def _of_alerts(model: Model, scores: NDArray[Any], time: NDArray[Any] | None) -> Iterator[Promise]:
+    """Yield the promise that alerts are as frequent as on held-out rows."""
+    n_alerts = int((scores > model.threshold).sum())
+    rate = alert_rate(model.held_out, model.threshold, n_alerts, len(scores))
+    if rate is not None:
+        now = WeightedRate.counted(rate.n_alerts, rate.n_rows)
+        name, unit = "Alerts in 10,000 rows", 1e4
+        if time is not None:
+            days = covered_periods(time, "day")
+            name, unit = "Alerts a day", float((days.number >= 0).sum()) / max(days.n, 1e-9)
+        before, after = (partial(_times, unit, each.interval) for each in (rate.held_out, now))
+        often = unit * rate.expected.value
+        yield Promise.judged(name, before, after, -often / 2.0, often, ",.3g")
+
+
+def _times(factor: float, share: AtLevel, level: float) -> Interval:
+    return Interval(*(factor * each for each in share(level)))
+
+
+def _of_rule(
+    rule: ChosenThreshold,
+    limit: float,
+    rows: ScoredRows,
+    called: NDArray[np.bool_],
+    time: NDArray[Any] | None,
+) -> Iterator[Promise]:
+    """Yield the promises of the threshold's rule."""
+    budget, measure = rule.budget, rule.measure
+    if budget is not None and time is not None:
+        periods, here = covered_periods(time, budget.period), budget.on(time, called)
+        whole = periods.number >= 0
+        share = partial(exact_interval, int(called[whole].sum()), int(whole.sum()))
+        a_period = partial(_times, int(whole.sum()) / max(periods.n, 1e-9), share)
+        name = f"Alerts {A_PERIOD[budget.period]}, at most"
+        yield Promise.judged(name, limit, a_period, highest=0.0, digits=",.3g")
+        if budget.allowed:
+            share = partial(exact_interval, here.n_above, here.n_periods)
+            yield Promise.judged(
+                f"Share of {budget.period}s over", budget.allowed, share, highest=0.0
+            )
+    elif rule.batch is not None:
+        rate = WeightedRate.counted(float(called.sum()), len(called)).interval
+        per_batch, name = partial(_times, rule.batch, rate), f"Alerts in {rule.batch:,} rows"
+        yield Promise.judged(f"{name}, at most", limit, per_batch, highest=0.0, digits=",.3g")
+    elif measure is not None:
+        of_rows = partial(decision_row, "", rows.y == 1, rows.scores > rule.threshold)
+        name, at_most = measure.replace("_", " ").capitalize(), measure == "false_positive_rate"
+        words = f"{name}, at {'most' if at_most else 'least'}"
+        bounds = (-np.inf, 0.0) if at_most else (0.0, np.inf)
+        yield Promise.judged(words, limit, lambda level: vars(of_rows(level))[measure], *bounds)
 
 
 @dataclass(frozen=True)
@@ -160,9 +300,9 @@ class EvaluatedFile:
     table: list[DecisionRow]  # of a rare class: at the threshold, and the highest rows
     probabilities: ProbabilityQuality | None  # where the model has them
     budget: PeriodBudget | None = None  # alerts a day here, where the threshold limits them
-    a_day: AlertsADay | None = None  # where the column of times is known
     by_class: list[DecisionRow] = field(default_factory=list)  # by the thresholds of rare classes
     corrected: MissedCaseMeasures | None = None  # for missed cases, where this is asked for
+    promises: Promises = field(default_factory=Promises)
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the evaluation as dictionaries and numbers."""
@@ -175,9 +315,9 @@ class EvaluatedFile:
             "decisions": [each.as_plain_data() for each in self.table],
             "probabilities": plain_data(self.probabilities),
             "alert_budget": plain_data(self.budget),
-            "alerts_a_day": plain_data(self.a_day),
             "class_decisions": [each.as_plain_data() for each in self.by_class],
             "missed_cases": plain_data(self.corrected),
+            **self.promises.as_plain_data(),
         }
 
 
@@ -231,10 +371,10 @@ def evaluate_file(
     drift = drift_of(seen, rate)
     if strict:
         refuse_drift(drift, str(data))
-    budget = a_day = None
-    if time is not None and moments is not None and isinstance(decision, RareDecision):
-        budget = budget_of(content, moments, every.scores)
-        a_day = AlertsADay.of(time, moments, decision.decide(every.scores) == 1)
+    budget, promises = None, Promises()
+    if isinstance(decision, RareDecision):
+        promises = judge_promises(content, rows, every.scores, moments)
+        budget = None if moments is None else budget_of(content, moments, every.scores)
     return EvaluatedFile(
         decision.estimate(rows),
         decision.confusion(rows),
@@ -244,9 +384,9 @@ def evaluate_file(
         table,
         quality,
         budget,
-        a_day,
         [] if rows.classes is None else class_decisions(content, rows.classes),
         corrected,
+        promises,
     )
 
 

@@ -172,6 +172,23 @@ class Model(TableScorer):
         """
         return self._scores_and_classes(table, separator, encoding)[0]
 
+    def unlike_training(
+        self, table: Any, separator: str | None = None, encoding: str | None = None
+    ) -> list[list[str]]:
+        """Return for each row the columns with a value that training did not have.
+
+        Numbers and dates beyond the training range, words and codes that are new, as ``rareclass
+        monitor`` counts them; no empty cells. Such a row may be an alert for that alone. Takes what
+        `score_samples` takes; svmlight rows have no such columns.
+        """
+        seen, found = InputSummary(counts_cells=False), []
+        rows_of = open_rows(table, TextSettings(separator, encoding))
+        for typed, _ in self._typed_batches(rows_of, (), seen):
+            rows = self.encoder.find_unlike(self.encoder.read(typed)).rows()
+            found += [rows.get(k, []) for k in range(typed.shape[0])]
+            seen.n_rows += typed.shape[0]
+        return found
+
     def predict(
         self, table: Any, separator: str | None = None, encoding: str | None = None
     ) -> NDArray[Any]:

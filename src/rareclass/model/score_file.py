@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
+from rareclass.encoding.table_statistics import UnlikeCells
 from rareclass.errors import (
     ErrorKind,
     InputError,
@@ -40,7 +41,8 @@ from rareclass.tables.table_file import TableFile, TablePlace, named_columns, op
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
 # Names of columns that no identifier may have, besides what the target calls its decision.
-_OURS = ("score", "probability", "percentile")
+_UNLIKE = "unlike_training"
+_OURS = ("score", "probability", "percentile", _UNLIKE)
 _SURE = "sure"  # of the models of hunts
 _LIKELY, _CALLED = "likely_class", "called_class"  # of several rare classes
 # Levels that get a column of probabilities each.
@@ -80,11 +82,12 @@ class ScoreSettings:
 
     id_columns: tuple[str, ...] = ()  # carried over to the scores
     text: TextSettings = DETECTED
-    top: int | None = None  # this and the next: see `ScoreWriter`
-    threshold: float | None = None
+    top: int | None = None  # call so many rows of the highest score rare; of equal ones the first
+    threshold: float | None = None  # call rows above it rare
     explain: int | None = None  # so many reasons and cases beside rows called rare
     strict: bool = False  # refuse rows that are unlike those of training
     alerts_only: bool = False  # write rows called rare alone, the highest score first
+    unlike: bool = False  # write the columns of each row with values that training did not have
 
 
 class Part(NamedTuple):
@@ -103,41 +106,39 @@ class ScoreWriter:
     """
 
     decision: Decision
-    top: int | None = None  # call so many rows of the highest score rare; of equal ones the first
-    threshold: float | None = None  # call rows above it rare
+    settings: ScoreSettings
     explain: Explain | None = None
-    alerts_only: bool = False  # write rows called rare alone, the highest score first
-    n_own: int = 1  # columns of the user, which come first
 
     def __post_init__(self) -> None:
-        if self.alerts_only:
+        top, threshold = self.settings.top, self.settings.threshold
+        if self.settings.alerts_only:
             refuse_levels(
                 self.decision, setting("alerts_only"), "Leave it out, and sort the scores."
             )
-        if self.top is None and self.threshold is None:
+        if top is None and threshold is None:
             return
-        if self.top is not None and self.threshold is not None:
+        if top is not None and threshold is not None:
             raise combination_error(
                 f"{setting('top')} and {setting('threshold')} both set the rows called rare.",
                 "Give one of them.",
             )
-        option = setting("threshold") if self.top is None else setting("top")
+        option = setting("threshold") if top is None else setting("top")
         remedy = "Leave it out: a row's level is between the model's thresholds."
         refuse_levels(self.decision, option, remedy)
-        if self.top is not None and self.top < 1:
-            message = f"{setting('top', self.top)} is not a number of rows."
+        if top is not None and top < 1:
+            message = f"{setting('top', top)} is not a number of rows."
             raise setting_error(message, "Give 1 or more.")
-        if self.threshold is not None and not np.isfinite(self.threshold):
+        if threshold is not None and not np.isfinite(threshold):
             raise setting_error(
-                f"{setting('threshold', self.threshold)} is not a score.", "Give a finite number."
+                f"{setting('threshold', threshold)} is not a score.", "Give a finite number."
             )
 
     @property
     def threshold_in_force(self) -> float | None:
         """Score above which rows are called rare; None for levels and for `top`."""
-        if self.threshold is not None:
-            return self.threshold
-        if self.top is not None or not isinstance(self.decision, RareDecision):
+        if self.settings.threshold is not None:
+            return self.settings.threshold
+        if self.settings.top is not None or not isinstance(self.decision, RareDecision):
             return None
         return float(self.decision.thresholds[0])
 
@@ -149,15 +150,15 @@ class ScoreWriter:
         """
         n_called = np.zeros(self.decision.n_codes, dtype=np.intp)
         frames = self._above(parts, n_called)
-        if self.top is not None:
-            frames = self._highest(parts, self.top, path.parent, n_called)
+        if self.settings.top is not None:
+            frames = self._highest(parts, self.settings.top, path.parent, n_called)
         with closing(frames):
-            if self.alerts_only:
+            if self.settings.alerts_only:
                 called = [frame.filter(pl.col(self.decision.column)) for frame in frames]
                 by_score = pl.concat(called).sort("score", descending=True, maintain_order=True)
-                _write_frames([by_score], path, self.n_own)
+                _write_frames([by_score], path, len(self.settings.id_columns) or 1)
             else:
-                _write_frames(frames, path, self.n_own)
+                _write_frames(frames, path, len(self.settings.id_columns) or 1)
         return n_called
 
     def _above(
@@ -167,8 +168,8 @@ class ScoreWriter:
         for columns, rows in parts:
             scores = columns["score"].to_numpy()
             called = self.decision.decide(scores)
-            if self.threshold is not None:
-                called = (scores > self.threshold).astype(np.intp)
+            if self.settings.threshold is not None:
+                called = (scores > self.settings.threshold).astype(np.intp)
             told = self.explain and self.explain(rows.filter(pl.Series(called == 1)))
             n_called += np.bincount(called, minlength=len(n_called))
             yield self._with_calls(columns, called, told)
@@ -207,7 +208,8 @@ class ScoreWriter:
         self, columns: pl.DataFrame, called: NDArray[np.intp], told: pl.DataFrame | None
     ) -> pl.DataFrame:
         """Put the decisions before the percentile; `told` has a row for each row called rare."""
-        frame = columns.insert_column(columns.width - 1, self.decision.cells(called))
+        place = columns.get_column_index("percentile")
+        frame = columns.insert_column(place, self.decision.cells(called))
         if told is None:
             return frame
         places = np.where(called == 1, np.cumsum(called == 1) - 1, -1)
@@ -216,17 +218,17 @@ class ScoreWriter:
 
     def sentence(self, n_called: NDArray[np.intp]) -> str:
         """Say how many rows were called what."""
-        if self.top is None and self.threshold is None:
+        if self.settings.top is None and self.settings.threshold is None:
             return self.decision.sentence(n_called)
         n_rows, n_rare = int(n_called.sum()), int(n_called[1])
         scored = f"Scored {counted(n_rows, 'row')}"
-        if self.threshold is not None:
+        if self.settings.threshold is not None:
             return (
                 f"{scored}; {n_rare:,} ({n_rare / n_rows:.2%}) {'is' if n_rare == 1 else 'are'} "
-                f"above {self.threshold:g} and called rare."
+                f"above {self.settings.threshold:g} and called rare."
             )
         if n_rare == n_rows:
-            return f"{scored}; all are among the {self.top:,} highest."
+            return f"{scored}; all are among the {self.settings.top:,} highest."
         return f"{scored}; the {n_rare:,} highest are called rare."
 
 
@@ -236,7 +238,9 @@ def _write_frames(frames: Iterable[pl.DataFrame], path: Path, n_own: int) -> Non
         with path.open("wb") as file:
             for number, frame in enumerate(frames):
                 ours = [name for name in frame.columns[n_own:] if frame[name].dtype == pl.Boolean]
-                frame = frame.with_columns(pl.col(ours).cast(pl.Int8))
+                frame = frame.with_columns(
+                    pl.col(ours).cast(pl.Int8), pl.col(pl.List(pl.String)).list.join(", ")
+                )
                 file.write(csv_bytes(frame, include_header=not number))
     else:
         _write_parquet(frames, path)
@@ -281,14 +285,10 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     """Score every row of a file of any size into a new file, row order kept.
 
     Parquet or CSV by its suffix. Columns: those to be carried over (or ``row``, counted from 1),
-    those of `score_columns`, before the last of them what each row is called (``called_rare``, or
-    ``level``) and, with ``settings.explain``, why rows are called rare (`explainer_of`), empty for
-    others. With ``settings.alerts_only`` there are rows called rare alone, the highest score first.
-
-    With ``settings.top`` memory holds as many scores as are asked for (`ScoreWriter.write`).
-
-    Where ``settings.strict``, rows unlike those of training are refused (`refuse_drift`), and `out`
-    is not touched.
+    those of `score_columns` with what each row is called (``called_rare``, or ``level``) before the
+    last of them, `Model.unlike_training`, and why rows are called rare (`explainer_of`), as
+    `settings` ask for. With ``settings.top`` memory holds as many scores (`ScoreWriter.write`).
+    Where ``settings.strict`` refuses rows (`refuse_drift`), `out` is not touched.
     """
     check_score_path(out, data)
     file, seen = open_table(data, settings.text, one_pass=True), InputSummary()
@@ -299,19 +299,12 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     if settings.explain is not None:
         with content.naming_file():
             explain = content.naming_file()(explainer_of(content, settings.explain))
-    writer = ScoreWriter(
-        content.decision,
-        settings.top,
-        settings.threshold,
-        explain,
-        settings.alerts_only,
-        max(len(settings.id_columns), 1),
-    )
+    writer = ScoreWriter(content.decision, settings, explain)
     for name in settings.id_columns:
         _check_id(name, content, settings, file, out)
     with replacing(out) as temporary:
         batches = content.score_batches(file, settings.id_columns, seen, explain is not None)
-        n_called = writer.write(_parts(content, batches, seen), temporary)
+        n_called = writer.write(_parts(content, batches, seen, settings.unlike), temporary)
         if not seen.n_rows:
             raise no_rows(data)
         rate, threshold = None, writer.threshold_in_force
@@ -351,11 +344,15 @@ def _check_id(
             )
 
 
-def _parts(content: Model, batches: Iterator[ScoredBatch], seen: InputSummary) -> Iterator[Part]:
+def _parts(
+    content: Model, batches: Iterator[ScoredBatch], seen: InputSummary, with_unlike: bool
+) -> Iterator[Part]:
     """Yield the columns of rows that do not depend on what they are called."""
-    for scores, kept, rows, classes in batches:
+    for scores, kept, rows, classes, unlike in batches:
         with content.naming_file():
             columns = score_columns(content, scores, classes)
+        if with_unlike and unlike is not None:
+            columns.append(unlike_column(unlike, len(scores)))
         own = kept.get_columns()
         if not own:
             last = seen.n_rows + 1
@@ -393,6 +390,12 @@ def score_columns(
         called = pl.Series(model.called_class(classes)).replace(-1, None)
         columns.append(of_place.gather(called).alias(_CALLED))
     return [*columns, pl.Series("percentile", model.percentiles(scores))]
+
+
+def unlike_column(cells: UnlikeCells, n_rows: int) -> pl.Series:
+    """Return the lists of `Model.unlike_training` as a column."""
+    rows = cells.rows()
+    return pl.Series(_UNLIKE, [rows.get(k, []) for k in range(n_rows)], pl.List(pl.String))
 
 
 def _level_columns(model: Model) -> list[str]:

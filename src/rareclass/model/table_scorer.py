@@ -76,8 +76,8 @@ class Encoder(Protocol):
     def transform(self, rows: Any) -> Any:
         """Return encoded rows."""
 
-    def count_unlike(self, rows: Any) -> UnlikeCells:
-        """Count the cells that are unlike all of training."""
+    def find_unlike(self, rows: Any) -> UnlikeCells:
+        """Find the cells that are unlike all of training."""
 
     def examples(self) -> ExampleCells:
         """Return cells of training as examples."""
@@ -98,6 +98,7 @@ class ScoredBatch(NamedTuple):
     kept: pl.DataFrame  # the columns asked for, as they stand in the file
     rows: Any = None  # typed columns or a sparse matrix, where they were asked for
     classes: NDArray[np.float64] | None = None  # P(k | x) of several rare classes
+    unlike: UnlikeCells | None = None  # where cells are looked at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,6 +223,28 @@ class TableScorer:
         `keep` names columns to hand on as they stand in the file. Batches hold the typed rows only
         on request; such batches are not to be collected.
         """
+        total = None if isinstance(file, SvmlightFile) else file.estimate_rows() or None
+        with track("Scoring", total=total) as advance:
+            for typed, batch in self._typed_batches(file, keep, summary):
+                n_before = summary.n_rows
+                summary.n_rows += typed.shape[0]
+                with self.naming_file():
+                    read = self.encoder.read(typed)
+                    unlike = None
+                    if summary.counts_cells:
+                        unlike = self.count_unlike(typed, read, summary, n_before)
+                scores, classes = self.score_and_classes(self.encode(read, n_before), n_before)
+                if summary.columns is not None:
+                    summary.columns.add_unused(batch)
+                    summary.columns.add_scores(scores)
+                rows = typed if with_rows else None
+                yield ScoredBatch(scores, batch.select(keep), rows, classes, unlike)
+                advance(typed.shape[0])
+
+    def _typed_batches(
+        self, file: TableFile | SvmlightFile, keep: Sequence[str], summary: InputSummary
+    ) -> Iterator[tuple[Any, pl.DataFrame]]:
+        """Yield rows as training typed them, and their columns as they stand in the file."""
         is_sparse = isinstance(file, SvmlightFile)
         if is_sparse != (self.facts.format == "svmlight"):
             trained_on = "table with named columns" if is_sparse else "svmlight file"
@@ -231,26 +254,6 @@ class TableScorer:
                 f"Give a {trained_on}.",
                 ErrorKind.FILE_FORMAT,
             )
-        total = None if isinstance(file, SvmlightFile) else file.estimate_rows() or None
-        with track("Scoring", total=total) as advance:
-            for typed, batch in self._typed_batches(file, keep, summary):
-                n_before = summary.n_rows
-                summary.n_rows += typed.shape[0]
-                with self.naming_file():
-                    read = self.encoder.read(typed)
-                    if summary.counts_cells:
-                        self.count_unlike(typed, read, summary)
-                scores, classes = self.score_and_classes(self.encode(read, n_before), n_before)
-                if summary.columns is not None:
-                    summary.columns.add_unused(batch)
-                    summary.columns.add_scores(scores)
-                yield ScoredBatch(scores, batch.select(keep), typed if with_rows else None, classes)
-                advance(typed.shape[0])
-
-    def _typed_batches(
-        self, file: TableFile | SvmlightFile, keep: Sequence[str], summary: InputSummary
-    ) -> Iterator[tuple[Any, pl.DataFrame]]:
-        """Yield rows as training typed them, and their columns as they stand in the file."""
         columns = list(self.encoder.columns)
         used, unused = [column.name for column in columns], self._track(summary)
         if isinstance(file, SvmlightFile):
@@ -274,15 +277,17 @@ class TableScorer:
             summary.columns = ColumnTracker(self.trained)
         return {each.name for each in self.trained if each.reading is not None}
 
-    def count_unlike(self, typed: Any, read: Any, summary: InputSummary) -> None:
+    def count_unlike(
+        self, typed: Any, read: Any, summary: InputSummary, n_before: int
+    ) -> UnlikeCells:
         """Count cells that are unlike training; `read` are the same rows, read by the encoder."""
-        unseen, outside = self.encoder.count_unlike(read)
-        summary.unseen_values.update(unseen)
-        summary.outside.update(outside)
+        unlike = self.encoder.find_unlike(read)
+        summary.add_unlike(unlike, n_before)
         self._track(summary)
         assert summary.columns is not None
         if isinstance(typed, pl.DataFrame):  # sparse rows have no columns to compare
             summary.columns.add(typed)
+        return unlike
 
     @contextmanager
     def naming_file(self) -> Iterator[None]:

@@ -16,12 +16,7 @@ from rareclass.decide.class_thresholds import (
     thresholds_in_step,
     weights_among,
 )
-from rareclass.decide.constraints import (
-    AtLeastPrecision,
-    AtLeastRecall,
-    AtMostFalsePositiveRate,
-    LeastCost,
-)
+from rareclass.decide.constraints import LeastCost
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import (
@@ -184,14 +179,12 @@ class CheckedRows(NamedTuple):
             alerts=float(found.n_above),
             rows=float(found.n_rows),
         )
-        limit = chosen.wanted or 0.0
-        off: dict[type | None, tuple[float, bool]] = {
-            AtLeastPrecision: (precision.value, precision.value < limit),
-            AtLeastRecall: (recall.value, recall.value < limit),
-            AtMostFalsePositiveRate: (fpr.value, fpr.value > limit),
-        }
-        value, is_off = off.get(type(rule.constraint) if rule else None, (0.0, False))
-        return judged.failing(value) if is_off and chosen.met else judged
+        limited = vars(judged).get(chosen.measure or "")
+        if not isinstance(limited, Interval) or not chosen.met:
+            return judged
+        excess = limited.value - (chosen.wanted or 0.0)
+        is_off = excess > 0.0 if chosen.measure == "false_positive_rate" else excess < 0.0
+        return judged.failing(limited.value) if is_off else judged
 
 
 def with_threshold(

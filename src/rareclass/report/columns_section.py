@@ -1,10 +1,9 @@
 """The sections on columns: those that the ranking rests on, and how far each has moved."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.metrics.column_drift import MOVED, MOVED_FAR
@@ -22,53 +21,26 @@ from rareclass.report.page import (
     listed,
     percent,
 )
-from rareclass.report.scores_section import ScoreDrift, score_drift_plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 Floats = NDArray[np.float64]
-# Rows whose copies are counted, at 8 bytes each.
-_MOST_HASHED = 20_000_000
 _MOST_LISTED = 40
 _MOST_DRAWN = 15
 _IMPORTANCE = "How much of the ranking is lost when a column is mixed up, relative to the others"
 
 
-class CopyCounter:
-    """Counts rows that are equal to an earlier one, batch by batch."""
-
-    def __init__(self) -> None:
-        self._n_rows = 0
-        self._hashes: list[Any] = []
-
-    def add(self, rows: pl.DataFrame) -> None:
-        """Count typed rows."""
-        self._n_rows += rows.height
-        if self._n_rows <= _MOST_HASHED:
-            self._hashes.append(rows.hash_rows().to_numpy())
-
-    @property
-    def n_copies(self) -> int | None:
-        """Number of rows equal to an earlier one; None where rows are too many to remember."""
-        if self._n_rows > _MOST_HASHED or not self._hashes:
-            return None
-        return self._n_rows - len(np.unique(np.concatenate(self._hashes)))
-
-
 def data_section(
     facts: Sequence[Fact],
     columns: Sequence[ColumnDrift],
-    score: ScoreDrift | None,
     notes: Sequence[str],
 ) -> Section:
-    """Section with facts of the rows, the columns, and the scores against those held out."""
+    """Section with facts of the rows, and the columns."""
     blocks: list[PageBlock] = [FactList(tuple(facts)), *(Note(each) for each in notes)]
     if columns:
         blocks.append(_columns_table(columns))
-    if score is not None:
-        blocks.append(Plots((score_drift_plot(score),)))
     known = [each for each in columns if each.verdict]
     lead = "What was read, and how it was understood."
     if known:

@@ -6,14 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.errors import first_names
 from rareclass.metrics import CheckedMeasures, Interval, interval
 from rareclass.model.columns import ColumnDrift
+from rareclass.model.evaluate import Promises
 from rareclass.model.model import Model
 from rareclass.report.page import Heading, Listing, PageBlock, Section, percent, whole
-from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay, ScoreDrift
+from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay
 from rareclass.report.subgroups import Subgroups
 from rareclass.report.threshold_table import ThresholdTable
 
@@ -35,11 +35,10 @@ class JudgedModel:
     reliability: ReliabilityDisplay | None
     columns: Sequence[ColumnDrift] = ()
     rows: str | None = None  # name of the rows that were scored; None: held out of training
-    score: ScoreDrift | None = None
+    promises: Promises | None = None
     days: Subgroups | None = None
     groups: Subgroups | None = None
     checked: CheckedMeasures | None = None  # where only some rows have a known class
-    budget: PeriodBudget | None = None
 
     @property
     def own(self) -> int:
@@ -165,13 +164,9 @@ def _limits_on_other_rows(basis: JudgedModel) -> Iterator[str]:
             f"Not as it was trained: {first_names(moved, _MOST_NAMED)} moved far since training; "
             "fit again with rows like these."
         )
-    if basis.score is not None and basis.score.differs:
-        rate = basis.score.at_threshold.rate
-        now, before = percent(rate.found.value), percent(rate.expected.value)
-        yield (
-            f"Not by the number of alerts expected at training: here {now} of the "
-            f"rows raise one, of those held out it was {before}."
-        )
+    if basis.promises is not None and (broken := basis.promises.broken):
+        names = first_names([each.name for each in broken], _MOST_NAMED)
+        yield f"Not by what was expected at training of: {names}."
     training = basis.model.facts.training
     if basis.days is None and (training is None or training.time is None):
         yield "Not known of later times: neither training nor these numbers went by time."

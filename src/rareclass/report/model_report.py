@@ -13,9 +13,9 @@ from rareclass.metrics import CheckedMeasures, Interval
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import drift_of
-from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
+from rareclass.model.evaluate import HEADS, Promises, judge_promises
+from rareclass.model.facts import CombinationFacts, ModelFacts, ScoredRows, facts_as_json
 from rareclass.model.model import Model
-from rareclass.model.threshold import budget_of
 from rareclass.model.times import day_of
 from rareclass.report.columns_section import data_section, features_section
 from rareclass.report.model_card import JudgedModel, card_section
@@ -41,7 +41,7 @@ from rareclass.report.page import (
 )
 from rareclass.report.ranking_section import ranking_section
 from rareclass.report.reading import ReadRows, ReportOptions, check_rare_class, read_rows
-from rareclass.report.scores_section import ScoreDrift, scores_section
+from rareclass.report.scores_section import scores_section
 from rareclass.report.single_rows import single_rows
 from rareclass.report.subgroups import Subgroups, classes_section, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
@@ -65,25 +65,25 @@ def report_on_model(
 ) -> FinishedReport:
     """Report on the rows of a file; raises `InputError` as `read_rows`."""
     rows, threshold = read_rows(content, data, options), content.threshold
+    promises = None
+    if rows.weight is None:
+        scored = ScoredRows(rows.y.astype(np.int16), rows.scores)
+        promises = judge_promises(content, scored, rows.scores, rows.time)
     judged = JudgedModel.of(content, rows.y, rows.scores, rows.weight, rows.time, rows.costs)
-    held, score_drift, days, groups, budget = content.held_out, None, None, None, None
-    if held is not None:
-        score_drift = ScoreDrift.of(held, rows.scores, threshold)
+    days = groups = None
     if rows.time is not None and rows.time_column is not None:
-        budget = budget_of(content, rows.time, rows.scores)
         names = day_of(rows.time).astype(str)
         days = Subgroups.of(rows.time_column, names, rows.y, rows.scores, threshold, in_order=True)
     if rows.groups is not None and options.groups is not None:
         groups = Subgroups.of(options.groups, rows.groups, rows.y, rows.scores, threshold)
     judged = replace(
         judged,
-        columns=[*drift_of(rows.seen, None).compared] if rows.copies is not None else [],
+        columns=drift_of(rows.seen, None).columns,
         rows=rows.name,
-        score=score_drift,
+        promises=promises,
         days=days,
         groups=groups,
         checked=rows.checked,
-        budget=budget,
     )
     single = single_rows(content, rows, options.n_shown)
     of_columns: list[Section] = []
@@ -96,7 +96,7 @@ def report_on_model(
     if days is not None or groups is not None:
         of_columns.append(subgroups_section(days, groups))
     facts, notes = _data_facts(rows, options, content.prevalence), _data_notes(content.facts, rows)
-    data_part = data_section(facts, judged.columns, score_drift, notes)
+    data_part = data_section(facts, judged.columns, notes)
     return _finished(judged, model, data, f"{model.name} on {rows.name}", [*of_columns, data_part])
 
 
@@ -120,12 +120,11 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
             )
             for each in facts.columns
         ],
-        budget=None if facts.rule is None else facts.rule.budget,
     )
     sections = [features_section(facts.importances, {}, 0)] if facts.importances else []
     if held.classes is not None:
         sections.append(classes_section(content, held.scores, held.classes, held.weight))
-    sections.append(data_section(_training_data_facts(content), judged.columns, None, []))
+    sections.append(data_section(_training_data_facts(content), judged.columns, []))
     by = str(None if facts.training is None else facts.training.estimated_by)
     how = "by cross-fitting" if by == "cross-fitting" else f"on {by}"
     return _finished(judged, model, None, f"{model.name}, judged {how}", sections)
@@ -141,6 +140,7 @@ def _finished(
     """Make the page, with the sections on the rows between those on scores and on the model."""
     sections = [
         *([] if judged.checked is None else [checked_section(judged.checked)]),
+        *([] if judged.promises is None else [promises_section(judged.promises)]),
         *_sections_of_scores(judged, model),
         *of_rows,
         card_section(judged),
@@ -170,7 +170,7 @@ def _sections_of_scores(judged: JudgedModel, model: Path) -> list[Section]:
 
 
 def _page(judged: JudgedModel, sections: Sequence[Section], subtitle: str) -> ReportPage:
-    target, checked, budget = judged.model.rare_class, judged.checked, judged.budget
+    target, checked = judged.model.rare_class, judged.checked
     table, unit = judged.table, judged.table.alert_unit
     precision, recall = table.precision.at(judged.own), table.recall.at(judged.own)
     area, alerts = judged.average_precision, table.alerts_at(judged.own)
@@ -186,8 +186,6 @@ def _page(judged: JudgedModel, sections: Sequence[Section], subtitle: str) -> Re
             f". Of these {percent_with_bounds(precision)} are rare, and they are "
             f"{percent_with_bounds(recall)} of all rare rows. Ranges are 95\u00a0% intervals."
         )
-    if budget is not None and budget.n_above:
-        found = f"{found} {budget.sentence()}"
     figures = (
         KeyFigure("Rare rows found (recall)", percent(recall.value), percent_bounds(recall)),
         KeyFigure(
@@ -211,10 +209,6 @@ def _data_facts(rows: ReadRows, options: ReportOptions, prevalence: float | None
     facts = [Fact("File", rows.name), *rows_facts(n, n_rare)]
     if rows.seen.n_columns:
         facts.append(Fact("Columns that the model looks at", whole(rows.seen.n_columns)))
-    if rows.copies is not None and rows.copies.n_copies:
-        copies = rows.copies.n_copies
-        words = f"{whole(copies)} ({percent(copies / n)})"
-        facts.append(Fact("Duplicate rows here", words))
     if rows.time is not None:
         days = day_of(rows.time)
         span = f"{days.min()} to {days.max()}, {counted(len(np.unique(days)), 'day')}"
@@ -278,15 +272,7 @@ def _settings(judged: JudgedModel, model: Path, data: TablePlace | None) -> list
 
 
 def _plain_data(judged: JudgedModel) -> dict[str, Any]:
-    table, own, score_drift, budget = judged.table, judged.own, judged.score, judged.budget
-    alert_rate = None
-    if score_drift is not None:
-        rate = score_drift.at_threshold.rate
-        alert_rate = {
-            "here": rate.found,
-            "held_out": rate.expected,
-            "differs": score_drift.differs,
-        }
+    table, own = judged.table, judged.own
     numbers = {
         "n_rows": table.n_rows,
         "n_rare": table.n_rare,
@@ -303,8 +289,7 @@ def _plain_data(judged: JudgedModel) -> dict[str, Any]:
             "true_rare": table.hits,
             "false_rare": table.false_alerts,
         },
-        "alert_rate": alert_rate,
-        "alert_budget": budget,
+        **(judged.promises or Promises()).as_plain_data(),
         "stability_index": {each.name: each.stability_index for each in judged.columns},
         "worse_parts": {
             parts.by: [each.name for each in parts.worse]
@@ -313,6 +298,13 @@ def _plain_data(judged: JudgedModel) -> dict[str, Any]:
         },
     }
     return plain_data(numbers)
+
+
+def promises_section(promises: Promises) -> Section:
+    """Section with what was promised and what these rows show, as ``rareclass evaluate`` has it."""
+    rows = tuple(each.cells for each in promises.rows)
+    table = PageTable("Promises, with 95\u00a0% intervals", HEADS, rows)
+    return Section("promises", "Promised and measured", promises.sentence(), (table,))
 
 
 def checked_section(found: CheckedMeasures) -> Section:

@@ -18,7 +18,6 @@ from rareclass.model.facts import RareClassFacts, RareClassScores
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_time, columns_beside, labelled_scores
 from rareclass.model.times import alert_times, costs_of
-from rareclass.report.columns_section import CopyCounter
 from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
@@ -61,7 +60,6 @@ class ReadRows:
     rows: NDArray[np.int64]  # row in the file, from 0; rows without a class are left out
     n_unlabelled: int
     seen: InputSummary
-    copies: CopyCounter | None
     time_column: str | None = None
     time: Any = None
     groups: NDArray[Any] | None = None
@@ -86,12 +84,11 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     if may_look and not isinstance(file, SvmlightFile) and of_budget in file.columns:
         options = replace(options, time=of_budget)
     beside = _columns_beside(file, options)
-    copies = None if isinstance(file, SvmlightFile) else CopyCounter()
+    is_table = not isinstance(file, SvmlightFile)
     keeper, known = RowKeeper(content.rare_class), _known_labels(content, data, options)
 
     def look(cells: pl.DataFrame, scores: Floats, labels: pl.Series) -> None:
-        if copies is not None:
-            copies.add(cells)
+        if is_table:
             keeper.add(cells, scores, labels)
 
     labels = None if known is None else known.labels
@@ -113,7 +110,6 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         labelled,
         len(every.y) - len(y) if known is None else 0,
         seen,
-        copies,
         options.time,
         time,
         groups,

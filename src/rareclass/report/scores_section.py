@@ -2,18 +2,15 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.metrics.intervals import Interval, exact_interval
-from rareclass.model.drift import AlertRate
-from rareclass.model.facts import ScoredRows
 from rareclass.report.drawing import (
     BAND,
     BLUE,
-    GREEN,
     GREY,
     INK,
     VERMILLION,
@@ -48,9 +45,6 @@ _LEAST_EXPECTED, _LEAST_IN_BIN = 2.0, 20.0
 _N_BINS = 48
 # Scores beyond these quantiles of all rows and of the rare ones are put into the outermost bins.
 _OUTER = 0.0005
-TAILS = (0.001, 0.01, 0.1)
-"""Shares of the held-out rows, above whose scores new rows are counted."""
-_LEAST_ROWS = 10
 _N_LINES = 12
 
 
@@ -319,91 +313,3 @@ def _distribution_plot(distribution: ScoreDistributionDisplay) -> Plot:
         },
     )
     return plot_of(distribution._draw, "score-distribution", title, description, table)
-
-
-class Tail(NamedTuple):
-    """Rows above a score, as shares of the rows held out and of the new ones."""
-
-    score: float
-    rate: AlertRate
-
-
-@dataclass(frozen=True)
-class ScoreDrift:
-    """Two distributions of scores over the same bins, and how often scores are high.
-
-    Only the top is compared, since only the top decides on alerts: scores of the many rows at the
-    bottom move with every model that is fitted.
-    """
-
-    edges: Floats  # of b bins, of shape (b + 1,)
-    before: Floats  # shares of the rows held out, in each bin
-    now: Floats  # shares of the new rows
-    at_threshold: Tail  # above the model's threshold: alerts
-    tails: tuple[Tail, ...]  # above the scores that `TAILS` of the held-out rows exceed
-
-    @property
-    def differs(self) -> bool:
-        """True where alerts are more or less frequent than chance explains."""
-        return self.at_threshold.rate.differs
-
-    @classmethod
-    def of(cls, held_out: ScoredRows, scores: ArrayLike, threshold: float) -> Self:
-        """Compare scores; O(n log n) time."""
-        before, now, weight = held_out.scores, np.asarray(scores, float), held_out.weight
-        weight = np.ones(len(before)) if weight is None else weight
-
-        def tail(score: float) -> Tail:
-            return Tail(score, AlertRate.of(held_out, score, int((now > score).sum()), len(now)))
-
-        order = np.argsort(-before, kind="stable")
-        above = np.cumsum(weight[order]) / weight.sum()
-        places = [int(np.searchsorted(above, share)) for share in TAILS]
-        tails = tuple(tail(float(before[order][k])) for k in places if k >= _LEAST_ROWS)
-        edges = _shared_edges(before, now)
-        return cls(
-            edges,
-            _shares(before, weight, edges),
-            _shares(now, np.ones(len(now)), edges),
-            tail(threshold),
-            tails,
-        )
-
-
-def score_drift_plot(drift: ScoreDrift) -> Plot:
-    """Plot of new scores against those held out, with the numbers at the top."""
-    title = "Scores here and held out"
-    threshold, rate = drift.at_threshold
-    now, before = rate.found, rate.expected
-    verdict = "Chance explains the difference."
-    if drift.differs:
-        more = "more" if now.value > before.value else "fewer"
-        verdict = (
-            f"That is {more} than chance explains: these rows are others, or the share of rare "
-            "ones is."
-        )
-    description = (
-        f"Above the threshold are {percent_with_bounds(now)} of these rows, and were "
-        f"{percent_with_bounds(before)} of those held out. {verdict} Only the right side decides "
-        "on alerts."
-    )
-
-    def draw(ax: "Axes") -> None:
-        ax.stairs(drift.before, drift.edges, color=GREEN, linestyle="--", label="held out")
-        ax.stairs(drift.now, drift.edges, color=BLUE, linewidth=1.6, label="these rows")
-        ax.axvline(threshold, color=INK, linewidth=1.1, linestyle=":", label="threshold")
-        log_axis(ax.yaxis, "share of the rows (logarithmic)", percent=True)
-        ax.set_xlabel("score")
-        ax.legend()
-
-    tails = sorted({drift.at_threshold, *drift.tails}, key=lambda tail: -tail.score)
-    own = {threshold: " (the model's threshold)"}
-    table = PageTable.of(
-        "How often scores are high",
-        {
-            "Score above": [f"{tail.score:.4g}{own.get(tail.score, '')}" for tail in tails],
-            "Held out": [percent_with_bounds(tail.rate.expected) for tail in tails],
-            "These rows": [percent_with_bounds(tail.rate.found) for tail in tails],
-        },
-    )
-    return plot_of(draw, "score-drift", title, description, table)

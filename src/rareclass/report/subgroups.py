@@ -150,11 +150,8 @@ def _table(parts: Subgroups, what: str) -> PageTable:
         key=lambda each: (each not in worse, not each.n_rare, each.recall.value, -each.missed),
     )[:_MOST_LISTED]
     name = what.capitalize()
-    columns = {
-        name: [each.name + (" ▼" if each in worse else "") for each in chosen],
-        "Rows": [whole(each.n_rows) for each in chosen],
-        "Rare": [whole(each.n_rare) for each in chosen],
-        "Alerts": [whole(each.alerts) for each in chosen],
+    columns = {name: [each.name + (" ▼" if each in worse else "") for each in chosen]}
+    columns |= _counts(chosen) | {
         "Precision": [percent_with_bounds(each.precision) for each in chosen],
         "Recall": [percent_with_bounds(each.recall) for each in chosen],
         "AUC": [NONE if each.auc is None else each.auc.text() for each in chosen],
@@ -170,6 +167,14 @@ def _table(parts: Subgroups, what: str) -> PageTable:
     )
 
 
+def _counts(parts: Sequence[Subgroup]) -> dict[str, list[str]]:
+    return {
+        "Rows": [whole(each.n_rows) for each in parts],
+        "Rare": [whole(each.n_rare) for each in parts],
+        "Alerts": [whole(each.alerts) for each in parts],
+    }
+
+
 def _by_day(parts: Subgroups) -> Plot:
     shown = parts.parts[-_MOST_DRAWN:]
     title = "Recall and alerts by day"
@@ -180,11 +185,9 @@ def _by_day(parts: Subgroups) -> Plot:
     )
     table = PageTable.of(
         title,
-        {
-            "Day": [each.name for each in shown],
-            "Rows": [whole(each.n_rows) for each in shown],
-            "Rare": [whole(each.n_rare) for each in shown],
-            "Alerts": [whole(each.alerts) for each in shown],
+        {"Day": [each.name for each in shown]}
+        | _counts(shown)
+        | {
             "Found": [whole(each.hits) for each in shown],
             "Recall": [percent_with_bounds(each.recall) for each in shown],
         },

@@ -70,6 +70,7 @@ class Score(BaseModel):
     )
     called_rare: bool | None = Field(None, description="Where there is one rare class.")
     percentile: float = Field(description="Percent of the training's majority that scores less.")
+    unlike_training: list[str] = Field(description="Columns with values unlike all of training.")
     reasons: list[ScoreReason] | None = Field(None, description="Only with the parameter reasons.")
 
 

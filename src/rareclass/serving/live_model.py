@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import InputError, unsupported
-from rareclass.model.columns import ColumnDrift
-from rareclass.model.drift import AlertRate, InputSummary, alert_rate, drift_of
+from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
-from rareclass.model.score_file import score_columns
+from rareclass.model.score_file import score_columns, unlike_column
 from rareclass.opening import open_model
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables.columns import Column
@@ -28,8 +27,6 @@ from rareclass.tables.columns import Column
 Signature = tuple[Any, ...]
 # Example of a date column: models do not store typical dates.
 _DAY = dt.datetime(2024, 1, 1)
-# Percentiles of the majority's scores, the edges between which new scores are counted.
-_SCORE_PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9)
 
 
 # Rows of a window: enough for the stability index over tenths, and few enough that yesterday's
@@ -41,37 +38,6 @@ _LOOK_ROWS = 250
 _MANY_ROWS = 1_000
 
 
-class ScoreCounts:
-    """Counts scores between increasing edges. Safe to call from threads.
-
-    Examples
-    --------
-    >>> counts = ScoreCounts(np.array([0.0, 1.0]))
-    >>> counts.add(np.array([-1.0, 0.0, 0.5, 9.0]))
-    >>> counts.up_to()
-    [('0.0', 2), ('1.0', 3), ('+Inf', 4)]
-    """
-
-    def __init__(self, edges: NDArray[np.float64]) -> None:
-        self._edges = edges
-        self._counts = np.zeros(len(edges) + 1, np.int64)
-        self._lock = Lock()
-
-    def add(self, scores: NDArray[np.float64]) -> None:
-        """Count scores; a score at an edge is below it."""
-        places = np.searchsorted(self._edges, scores, side="left")
-        counts = np.bincount(places, minlength=len(self._counts))
-        with self._lock:
-            self._counts += counts
-
-    def up_to(self) -> list[tuple[str, int]]:
-        """Number of scores up to each edge, as a Prometheus histogram has them."""
-        with self._lock:
-            counts = np.cumsum(self._counts).tolist()
-        edges = [*map(repr, self._edges.tolist()), "+Inf"]
-        return list(zip(edges, counts, strict=True))
-
-
 @dataclass
 class _Window:
     """Counts over consecutive rows."""
@@ -80,16 +46,8 @@ class _Window:
     n_alerts: int = 0
 
 
-class DriftFigures(NamedTuple):
-    """Drift of the latest rows from training."""
-
-    n_rows: int  # that the figures cover
-    columns: list[ColumnDrift]  # of each column of the model
-    alerts: AlertRate | None  # against held-out rows; None where their rate is not known
-
-
 class InputDrift:
-    """Drift of each column from training, over the latest rows of requests.
+    """Drift of each column and of the scores from training, over the latest rows of requests.
 
     Figures cover the last full window of `WINDOW_ROWS` rows, or the rows so far until one is full.
     Rows are held until 250 have come and `look` is called, or until figures are read. Safe to call
@@ -100,18 +58,17 @@ class InputDrift:
         self._content = content
         self._lock = Lock()
         self._add_lock = Lock()  # so that rows can be added during a look
-        self._waiting: list[pl.DataFrame] = []
-        self._n_waiting = self._n_alerts_waiting = 0
+        self._waiting: list[tuple[pl.DataFrame, NDArray[np.float64]]] = []
+        self._n_waiting = 0
         self._window = _Window()
         self._full: _Window | None = None
 
-    def add(self, rows: pl.DataFrame, n_alerts: int) -> bool:
-        """Hold typed rows, of which `n_alerts` were called rare; True when it is time to `look`."""
+    def add(self, rows: pl.DataFrame, scores: NDArray[np.float64]) -> bool:
+        """Hold typed rows and their scores; True when it is time to `look`."""
         with self._add_lock:
-            self._waiting.append(rows)
+            self._waiting.append((rows, scores))
             before = self._n_waiting
             self._n_waiting += rows.height
-            self._n_alerts_waiting += n_alerts
             return before < _LOOK_ROWS <= self._n_waiting
 
     def look(self) -> None:
@@ -119,8 +76,8 @@ class InputDrift:
         with self._lock:
             self._look()
 
-    def figures(self) -> DriftFigures:
-        """Count the rows held, and return the figures of the last full window."""
+    def figures(self) -> tuple[int, Drift]:
+        """Count the rows held, and return the rows and the drift of the last full window."""
         with self._lock:
             self._look()
             window = self._full or self._window
@@ -128,18 +85,21 @@ class InputDrift:
             if self._content.has_rare_class:
                 held_out, threshold = self._content.held_out, self._content.threshold
                 alerts = alert_rate(held_out, threshold, window.n_alerts, seen.n_rows)
-            return DriftFigures(seen.n_rows, [*drift_of(seen, None).compared], alerts)
+            return seen.n_rows, drift_of(seen, alerts)
 
     def _look(self) -> None:
         with self._add_lock:
-            waiting, n_alerts = self._waiting, self._n_alerts_waiting
-            self._waiting, self._n_waiting, self._n_alerts_waiting = [], 0, 0
+            waiting, self._waiting, self._n_waiting = self._waiting, [], 0
         if not waiting:
             return
-        rows, window = pl.concat(waiting, rechunk=True), self._window
-        window.n_alerts += n_alerts
+        parts, scores = zip(*waiting, strict=True)
+        rows, every, window = pl.concat(parts, rechunk=True), np.concatenate(scores), self._window
+        window.n_alerts += int((every > self._content.thresholds[-1]).sum())
         window.seen.n_rows += rows.height
-        self._content.count_unlike(rows, self._content.encoder.read(rows), window.seen)
+        read = self._content.encoder.read(rows)
+        self._content.count_unlike(rows, read, window.seen, 0)
+        if window.seen.columns is not None:
+            window.seen.columns.add_scores(every)
         if window.seen.n_rows >= WINDOW_ROWS:
             self._window, self._full = _Window(), window
 
@@ -181,9 +141,6 @@ class ServedModel:
             column.name: _cell(column, typical.get(column.name), self.choices.get(column.name, ()))
             for column in self.columns
         }
-        quantiles = content.facts.quantiles
-        percents = np.linspace(0.0, 100.0, len(quantiles))
-        self.score_edges = np.unique(np.interp(_SCORE_PERCENTS, percents, quantiles))
         training = content.facts.training
         self.facts: Mapping[str, Any] = {
             "target": self.target,
@@ -198,7 +155,8 @@ class ServedModel:
     def answer(self, rows: pl.DataFrame) -> RowScores:
         """Score typed rows; O(rows x landmarks) for kernel machines."""
         content = self._content
-        scores, classes = content.score_and_classes(content.encode(rows))
+        read = content.encoder.read(rows)
+        scores, classes = content.score_and_classes(content.encode(read))
         called = content.decision.decide(scores)
         *scored, percentile = score_columns(content, scores, classes=classes)
         names: Any = [self.classes[k] for k in called.tolist()]
@@ -207,7 +165,8 @@ class ServedModel:
         decision = pl.Series("decision", names, pl.String)
         calls = content.decision.cells(called)
         truth = [calls] if calls.dtype == pl.Boolean else []
-        return RowScores(called, pl.DataFrame([*scored, decision, *truth, percentile]))
+        unlike = unlike_column(content.encoder.find_unlike(read), rows.height)
+        return RowScores(called, pl.DataFrame([*scored, decision, *truth, percentile, unlike]))
 
     def reasons(self, rows: pl.DataFrame, k: int) -> list[list[dict[str, Any]]]:
         """Return for each row up to k columns that raise its score, the strongest first.
@@ -268,7 +227,7 @@ class Live:
 
     def __init__(self, served: ServedModel, name: str) -> None:
         self.served, self.name, self.since = served, name, time.time()
-        self.scores, self.drift = ScoreCounts(served.score_edges), served.drift()
+        self.drift = served.drift()
 
 
 class Look(NamedTuple):

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
 
 from rareclass.serving.live_model import InputDrift, Live, RowScores
@@ -70,8 +70,7 @@ class Measures:
         for name, n_rows in zip(live.served.classes, n_called.tolist(), strict=True):
             if n_rows:
                 self._rows.labels(name).inc(n_rows)
-        live.scores.add(scores.columns["score"].to_numpy())
-        if live.drift.add(rows, int(n_called[-1])):
+        if live.drift.add(rows, scores.columns["score"].to_numpy()):
             self._looks.submit(live.drift.look)
 
     def load(self, outcome: str) -> None:
@@ -98,19 +97,11 @@ class Measures:
         yield GaugeMetricFamily(
             "rareclass_model_since_seconds", "When it took over, in Unix time.", live.since
         )
-        scores = HistogramMetricFamily(
-            "rareclass_score",
-            "Scores; edges are percentiles of the training's majority.",
-            labels=("model",),
-        )
-        # No sum: scores may be below 0, and Prometheus lets a histogram's sum only grow.
-        scores.add_metric((live.name,), live.scores.up_to(), None)
-        yield scores
         yield from _drift_measures(live.drift)
 
 
 def _drift_measures(drift: InputDrift) -> Iterable[Metric]:
-    n_rows, columns, alerts = drift.figures()
+    n_rows, found = drift.figures()
     yield GaugeMetricFamily(
         "rareclass_input_window_rows", "Latest rows that the figures of inputs are of.", n_rows
     )
@@ -118,11 +109,15 @@ def _drift_measures(drift: InputDrift) -> Iterable[Metric]:
         return
     for name, (meaning, figure) in _OF_COLUMNS.items():
         family = GaugeMetricFamily(f"rareclass_input_{name}", meaning, labels=("column",))
-        for column in columns:
+        for column in found.compared:
             if (value := vars(column)[figure]) is not None:
                 family.add_metric((column.name,), value)
         yield family
-    if alerts is not None:
+    if found.scores is not None and found.scores.stability_index is not None:
+        yield GaugeMetricFamily(
+            "rareclass_score_stability_index", "PSI of the scores.", found.scores.stability_index
+        )
+    if (alerts := found.alerts) is not None:
         family = GaugeMetricFamily(
             "rareclass_alert_share", "Share of rows above the threshold.", labels=("of",)
         )

@@ -53,19 +53,19 @@ class StreamEncoder:
         """Return rows as they are: the schema of the stream reads their cells."""
         return frame
 
-    def count_unlike(self, frame: pl.DataFrame) -> UnlikeCells:
-        """Count the words of each category that were not met in the stream.
+    def find_unlike(self, frame: pl.DataFrame) -> UnlikeCells:
+        """Find the words of each category that were not met in the stream.
 
         The range of its numbers is not remembered.
         """
         # Of a column whose later values share one feature is not known which of them came.
         full = {feature.column for feature in self._features if feature.role == "other"}
-        counts: dict[str, int] = {}
+        unseen: dict[str, NDArray[np.bool_]] = {}
         for name, kind in self._encoder.schema.features.items():
             if kind == "category" and name not in full:
-                cells = frame[name].drop_nulls()
-                counts[name] = len(cells) - int(cells.is_in(self.words.get(name, [])).sum())
-        return UnlikeCells({name: n for name, n in counts.items() if n}, {})
+                known = frame[name].is_in(self.words.get(name, [])) | frame[name].is_null()
+                unseen[name] = ~known.to_numpy()
+        return UnlikeCells({name: rows for name, rows in unseen.items() if rows.any()}, {})
 
     def examples(self) -> ExampleCells:
         """Return words of categories in the order that they came in."""

@@ -1,6 +1,6 @@
 """A graph of ONNX operators, written as formulas of its tensors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -70,42 +70,26 @@ class Graph:
         return f"{self._prefix}{kind}_{self._n_names}"
 
 
+def _binary(kind: str) -> Callable[["Tensor", Any], "Tensor"]:
+    """Return the method that applies an operator to a tensor and another one, or numbers."""
+    return lambda tensor, other: tensor.graph.op(kind, tensor, other)
+
+
 class Tensor:
     """A tensor of a `Graph`, with the arithmetic of arrays: what is written becomes operators."""
 
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
 
-    def __add__(self, other: Any) -> "Tensor":
-        return self.graph.op("Add", self, other)
-
-    def __sub__(self, other: Any) -> "Tensor":
-        return self.graph.op("Sub", self, other)
+    __add__, __sub__ = _binary("Add"), _binary("Sub")
+    __mul__, __truediv__, __matmul__ = _binary("Mul"), _binary("Div"), _binary("MatMul")
+    __gt__, __lt__, equals = _binary("Greater"), _binary("Less"), _binary("Equal")
 
     def __rsub__(self, other: Any) -> "Tensor":
         return self.graph.op("Sub", other, self)
 
-    def __mul__(self, other: Any) -> "Tensor":
-        return self.graph.op("Mul", self, other)
-
-    def __truediv__(self, other: Any) -> "Tensor":
-        return self.graph.op("Div", self, other)
-
-    def __matmul__(self, other: Any) -> "Tensor":
-        return self.graph.op("MatMul", self, other)
-
     def __neg__(self) -> "Tensor":
         return self.graph.op("Neg", self)
-
-    def __gt__(self, other: Any) -> "Tensor":
-        return self.graph.op("Greater", self, other)
-
-    def __lt__(self, other: Any) -> "Tensor":
-        return self.graph.op("Less", self, other)
-
-    def equals(self, other: Any) -> "Tensor":
-        """Mask of entries that equal the others."""
-        return self.graph.op("Equal", self, other)
 
     def exp(self) -> "Tensor":
         """The exponential."""
@@ -153,7 +137,36 @@ class Tensor:
         return self.graph.op("Unsqueeze", self, np.array([1]))
 
 
-_LEQ, _LT = 0, 1  # the modes of a split
+LEQ, _LT = 0, 1  # the modes of a split
+
+
+def tree_sums(
+    X: Tensor, roots: Any, splits: Sequence[Any], leaf: Any,
+    mode: int = LEQ, target: Any = None, n_targets: int = 1, **attributes: Any,
+) -> Tensor:  # fmt: skip
+    """Sums of leaves over trees, of shape (n_rows, n_targets); children are ~k for leaf k.
+
+    `splits` are the feature, the threshold and both children of each split.
+    """
+    feature, split, left, right = splits
+    for side, child in (("true", np.asarray(left)), ("false", np.asarray(right))):
+        attributes[f"nodes_{side}nodeids"] = np.where(child < 0, ~child, child).tolist()
+        attributes[f"nodes_{side}leafs"] = (child < 0).astype(int).tolist()
+    return X.graph.op(
+        "TreeEnsemble",
+        X,
+        domain=ML,
+        n_targets=n_targets,
+        aggregate_function=1,
+        post_transform=0,
+        tree_roots=np.asarray(roots).tolist(),
+        nodes_featureids=np.asarray(feature).tolist(),
+        nodes_splits=numpy_helper.from_array(np.asarray(split, np.float64)),
+        nodes_modes=numpy_helper.from_array(np.full(len(feature), mode, np.uint8)),
+        leaf_targetids=[0] * len(leaf) if target is None else list(target),
+        leaf_weights=numpy_helper.from_array(np.asarray(leaf, np.float64)),
+        **attributes,
+    )
 
 
 def counts_below(
@@ -164,49 +177,29 @@ def counts_below(
     X: (n_rows, n_columns), with as many arrays of splits; the answer is int64 of that shape. NaN is
     above all. O(log n_splits) a number.
     """
-    nodes: list[tuple[int, float, int, bool, int, bool]] = []
+    nodes: list[tuple[int, float, int, int]] = []
     leaves: list[tuple[int, int]] = []
     roots = []
 
-    def grow(column: int, low: int, high: int) -> tuple[int, bool]:
-        """The tree of splits low to high; its number, and whether it is a leaf."""
+    def grow(column: int, low: int, high: int) -> int:
+        """The tree of splits low to high; its number, ~k for leaf k."""
         if low == high:
             leaves.append((column, low))
-            return len(leaves) - 1, True
+            return ~(len(leaves) - 1)
         middle, place = (low + high) // 2, len(nodes)
-        nodes.append((column, float(splits[column][middle]), 0, False, 0, False))
-        left, right = grow(column, low, middle), grow(column, middle + 1, high)
-        nodes[place] = (column, float(splits[column][middle]), *left, *right)
-        return place, False
+        nodes.append((column, float(splits[column][middle]), 0, 0))
+        children = grow(column, low, middle), grow(column, middle + 1, high)
+        nodes[place] = (column, float(splits[column][middle]), *children)
+        return place
 
     for column, each in enumerate(splits):
         if len(each):
-            roots.append(grow(column, 0, len(each))[0])
+            roots.append(grow(column, 0, len(each)))
     if not roots:
         return (X.where(X.equals(X), 0.0) * 0.0).to(np.int64)
-    feature, split, left, left_leaf, right, right_leaf = (
-        list(each) for each in zip(*nodes, strict=True)
-    )
-    found = graph.op(
-        "TreeEnsemble",
-        X,
-        domain=ML,
-        n_targets=len(splits),
-        aggregate_function=1,
-        post_transform=0,
-        tree_roots=roots,
-        nodes_featureids=feature,
-        nodes_splits=numpy_helper.from_array(np.array(split, np.float64)),
-        nodes_modes=numpy_helper.from_array(
-            np.full(len(nodes), _LT if or_equal else _LEQ, np.uint8)
-        ),
-        nodes_truenodeids=left,
-        nodes_trueleafs=[int(each) for each in left_leaf],
-        nodes_falsenodeids=right,
-        nodes_falseleafs=[int(each) for each in right_leaf],
-        leaf_targetids=[column for column, _ in leaves],
-        leaf_weights=numpy_helper.from_array(np.array([n for _, n in leaves], np.float64)),
-    )
+    target, below = zip(*leaves, strict=True)
+    mode = _LT if or_equal else LEQ
+    found = tree_sums(X, roots, [*zip(*nodes, strict=True)], below, mode, target, len(splits))
     return found.to(np.int64)
 
 

@@ -10,7 +10,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from onnx import numpy_helper
 from scipy import sparse
 
 from rareclass.encoding.bounded_numbers import BoundedNumbers
@@ -37,13 +36,13 @@ from rareclass.kernels.kernels import (
     make_kernel,
 )
 from rareclass.model.onnx.graph import (
-    ML,
     TableInputs,
     Tensor,
     counts_below,
     looked_up,
     on_lines,
     refuse_column,
+    tree_sums,
 )
 from rareclass.tables.columns import Column
 
@@ -140,32 +139,10 @@ def summed(X: Tensor, trees: TreeSum) -> Tensor:
     """The sum over trees of each row, of shape (n_rows,)."""
     if not trees.n_trees:
         return X.graph.op("ReduceSum", X, np.array([1]), keepdims=0) * 0.0 + trees.intercept
-    total = X.graph.op(
-        "TreeEnsemble",
-        X,
-        domain=ML,
-        n_targets=1,
-        aggregate_function=1,
-        post_transform=0,
-        tree_roots=trees.start[:-1].tolist(),
-        nodes_featureids=trees.feature.tolist(),
-        nodes_splits=numpy_helper.from_array(np.asarray(trees.threshold, np.float64)),
-        nodes_modes=numpy_helper.from_array(np.zeros(len(trees.left), np.uint8)),  # x <= split
-        nodes_missing_value_tracks_true=trees.missing_goes_left.astype(int).tolist(),
-        **_children("true", trees.left),
-        **_children("false", trees.right),
-        leaf_targetids=[0] * len(trees.value),
-        leaf_weights=numpy_helper.from_array(np.asarray(trees.value, np.float64)),
-    )
+    left = {"nodes_missing_value_tracks_true": trees.missing_goes_left.astype(int).tolist()}
+    splits = (trees.feature, trees.threshold, trees.left, trees.right)
+    total = tree_sums(X, trees.start[:-1], splits, trees.value, **left)
     return total.column(0) + trees.intercept
-
-
-def _children(side: str, child: np.ndarray) -> dict[str, list[int]]:
-    """The nodes on a side of each split; ~k stands for leaf k."""
-    return {
-        f"nodes_{side}nodeids": np.where(child < 0, ~child, child).tolist(),
-        f"nodes_{side}leafs": (child < 0).astype(int).tolist(),
-    }
 
 
 _LN_10 = float(np.log(10.0))

@@ -1,0 +1,97 @@
+"""Verdicts on promises: how often chance breaks one, and what a broken one leads to."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from command_line import json_of, run
+from draws import thorough
+from made_models import made_model
+from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.fit.demo import PAYMENTS, simulate_payments
+from rareclass.model.decisions import RareDecision
+from rareclass.model.evaluate import ERROR, Advice, PromiseVerdict, judge_promises
+from rareclass.model.facts import RareClassFacts, ScoredRows, TrainingFacts
+
+RULES = {
+    "as many": ThresholdRule.as_many_as_rare(),
+    "alerts": ThresholdRule.max_alerts(30, rows=1000),
+    "alerts a day": ThresholdRule.max_alerts(8),
+    "precision": ThresholdRule.min_precision(0.3),
+    "recall": ThresholdRule.min_recall(0.5),
+    "false-positive rate": ThresholdRule.max_fpr(0.02),
+}
+N_DRAWS = 300 if thorough() else 40
+
+
+def judged(rule, random, n=3000, lift=2.5, alerts=None):
+    """Promises of a model judged on held-out rows; of `alerts` in the new ones its threshold."""
+    rare = [(random.random(size) < 0.02).astype(np.int16) for size in (3000, n)]
+    held = ScoredRows(rare[0], random.normal(size=3000) + 2.5 * rare[0])
+    new = ScoredRows(rare[1], random.normal(size=n) + lift * rare[1])
+    chosen = rule.choose(held.y, held.scores, time=np.arange(3000) % 30 * 1.0)
+    if alerts is not None:
+        chosen = replace(chosen, threshold=float(np.sort(new.scores)[-alerts - 1]))
+    estimate = RareDecision(RareClassFacts("rare", "1", "0"), np.zeros(1)).estimate(held)
+    facts = TrainingFacts(3000, 0, 0, True, 0.0, None, None, 0, True, None, estimate, {}, "")
+    model = made_model(None, None, held_out=held).with_thresholds(chosen.threshold, chosen)
+    model = replace(model, facts=replace(model.facts, training=facts))
+    return judge_promises(model, new, new.scores, np.arange(n) % 30 * 1.0)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", RULES)
+def test_rows_like_those_of_training_break_a_promise_as_seldom_as_is_said(name):
+    random, found = np.random.default_rng(0), []
+    for _ in range(N_DRAWS):
+        promises = judged(RULES[name], random)
+        found.append([each.verdict for each in promises.rows])
+        assert (promises.advice is Advice.NOTHING) == (PromiseVerdict.BROKEN not in found[-1])
+    n_broken = sum(PromiseVerdict.BROKEN in each for each in found)
+    assert n_broken <= stats.binom.ppf(0.999, N_DRAWS, ERROR)
+    assert np.mean(np.concatenate(found) == PromiseVerdict.KEPT) >= 0.4
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_is_worse_is_found_and_called_by_what_helps(name):
+    random, rule = np.random.default_rng(1), RULES[name]
+    for lift, verdict in ((0.8, PromiseVerdict.BROKEN), (4.0, PromiseVerdict.KEPT)):
+        found = judged(rule, random, 9000, lift)
+        assert {each.verdict for each in found.rows if each.is_of_ranking} == {verdict}
+        assert (found.advice is Advice.TRAIN) == (verdict is PromiseVerdict.BROKEN)
+    if name.startswith("alerts"):  # half as many again as the budget has
+        budget, units = (30, 9) if name == "alerts" else (8, 30)
+        found = judged(rule, random, 9000, alerts=round(1.5 * budget * units))
+        (own,) = (each for each in found.rows if each.promised.value == budget)
+        assert (own.verdict, found.advice) == (PromiseVerdict.BROKEN, Advice.THRESHOLD)
+        assert own.measured.value == pytest.approx(1.5 * budget)
+    few = judged(rule, random, 150).rows[:2]
+    assert PromiseVerdict.BROKEN not in [each.verdict for each in few]
+
+
+@pytest.mark.sampled(0)
+def test_ten_later_weeks_of_payments_keep_the_budget_and_use_half_of_it(tmp_path):
+    budget, model, page = 50, tmp_path / "m.rareclass", tmp_path / "r.html"
+    payments = simulate_payments(replace(PAYMENTS, n_days=112), 1)
+    days = (payments["time"].dt.date() - payments["time"][0].date()).dt.total_days()
+    weeks = [(0, 42), *((first, first + 7) for first in range(42, 112, 7))]
+    for first, last in weeks:
+        payments.filter((days >= first) & (days < last)).write_csv(tmp_path / f"{first}.csv")
+    words = ("--time", "time", "--alerts", f"{budget}/day", "--members", "histogram boosting")
+    run("fit", tmp_path / "0.csv", "-t", "fraud", *words, "-o", model, "--no-baseline")
+    n_above = 0
+    for first, _ in weeks[1:]:
+        told = json_of("evaluate", model, tmp_path / f"{first}.csv")
+        (own,) = (each for each in told["promises"] if each["name"] == "Alerts a day, at most")
+        assert own["verdict"] != PromiseVerdict.BROKEN
+        assert budget / 2 <= own["measured"]["value"] <= own["promised"]["value"] == budget
+        assert told["alert_budget"]["n_periods"] == 7
+        n_above += told["alert_budget"]["n_above"]
+    assert n_above <= 7  # of 70 days, as the rule allows
+    words = ("evaluate", model, tmp_path / "105.csv")
+    assert f"of 7 days exceed {budget} alerts (allowed: 1 day in 10)" in run(*words)
+    shown = json_of("report", *words[1:], "-o", page)
+    assert (shown["promises"], shown["advice"]) == (told["promises"], told["advice"])
+    assert all(each["verdict"] in page.read_text() for each in told["promises"])
