@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks import paper_figures, peer_table, record
 from benchmarks.ledger import Run
 from benchmarks.markdown import table
-from benchmarks.pages import few_labels, speed
+from benchmarks.pages import few_labels, speed, tables
 from benchmarks.pages.page import GROUPS, Results, quality
 from benchmarks.pages.registry import PAGES, there
 from benchmarks.tabular import figures, headline
@@ -74,12 +74,26 @@ def how_good(results: Results) -> str:
 
 def _tables(results: Results) -> headline.Headline:
     """The tables that nothing was chosen on."""
-    return headline.headline(results["tabular"]["runs"], SET_PARTS["apart"])
+    return headline.headline(results["tabular"]["runs"], SET_PARTS["judge"])
+
+
+def _table_sets(results: Results) -> str:
+    found = _tables(results)
+    return f"{len(found.sets)} tables, {found.splits_words} each"
+
+
+def _verdict(results: Results) -> str:
+    """Which libraries RareClassifier is significantly ahead of, measure by measure."""
+    found = _tables(results)
+    return ". ".join(
+        f"{words[0].upper()}{words[1:]}: {headline.verdict(found, measure)}"
+        for measure, words in tables.NAMES.items()
+    )
 
 
 def _behind(results: Results) -> str:
     """Tables on which the best peer has much more average precision."""
-    behind = headline.behind(results["tabular"]["runs"], SET_PARTS["apart"])
+    behind = headline.behind(results["tabular"]["runs"], SET_PARTS["judge"])
     named = ", ".join(f"{name} {points:.1f}" for name, points in list(behind.items())[:5])
     most = f" (largest gaps in points, not tested one by one: {named})" if behind else ""
     return f"{len(behind)} of {len(_tables(results).sets)} tables{most}"
@@ -152,7 +166,8 @@ _BOOSTERS = (*peer_table.TREES, "balanced_forest", "rankrc_part")
 FIGURES: dict[str, Figure] = {
     "table.tabular": lambda results: headline.headline_table(_tables(results)),
     "table.how-good": how_good,
-    "tabular.sets": lambda results: str(len(_tables(results).sets)),
+    "tabular.sets": _table_sets,
+    "tabular.verdict": _verdict,
     "tabular.behind": _behind,
     "table.one-row": _one_row,
     "river.times": _river(lambda one, two: f"{one['rows_per_s'] / two['rows_per_s']:.0f} times"),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from benchmarks import anytime, millions, peer_table
-from benchmarks.ledger import summaries
+from benchmarks.ledger import Run, summaries
 from benchmarks.pages import charts
 from benchmarks.pages.page import Finding, Result, chosen, page, quality
 from benchmarks.pages.speed import WIDE, of_runs
@@ -12,13 +12,14 @@ from benchmarks.several_classes.methods import OURS as OUR_CLASSES
 from benchmarks.tabular import headline
 from benchmarks.tabular import page as tabular
 from benchmarks.tabular.headline import OURS
-from benchmarks.tabular.learners import LEARNERS
 from benchmarks.tabular.sets import SET_PARTS
 
+NAMES = {"auc": "AUC", "average_precision": "average precision", "log_loss": "log loss"}
 PARTS = {
     "tabular_development": ("chosen", " that defaults were chosen on"),
     "tabular_validation": ("confirmed", " that choices were checked on"),
-    "tabular_test": ("apart", " that nothing was chosen on"),
+    "tabular_looked_at": ("looked_at", " that earlier versions were judged on"),
+    "tabular_test": ("judge", " that nothing was chosen on"),
 }
 
 
@@ -26,7 +27,7 @@ def standing(found: headline.Headline, method: str) -> str:
     """Mean ranks and means of a method, in words."""
     one = found.methods[method]
     return (
-        f"{LEARNERS[method].title} AUC {100 * one.means['auc']:.1f} % ({one.ranks['auc']:.2f}), "
+        f"{headline.title(method)} AUC {100 * one.means['auc']:.1f} % ({one.ranks['auc']:.2f}), "
         f"average precision {100 * one.means['average_precision']:.1f} % "
         f"({one.ranks['average_precision']:.2f}), log loss {one.means['log_loss']:.3f} "
         f"({one.ranks['log_loss']:.2f}), {one.seconds:.1f} s a fit"
@@ -34,12 +35,18 @@ def standing(found: headline.Headline, method: str) -> str:
 
 
 def _standings(found: headline.Headline, which: str = "") -> Finding:
-    """Return means and ranks of RareClassifier and of the best peer."""
+    """Return means and ranks of RareClassifier and of the best peer, with its tests."""
+    tests = [
+        f"{words} {one.p_words}"
+        for measure, words in NAMES.items()
+        for one in [found.methods[found.best_peer].against[measure]]
+    ]
     return Finding(
         f"Mean and, in brackets, mean rank of {len(found.methods)} methods on "
-        f"{len(found.sets)} tables{which}, not tested",
+        f"{len(found.sets)} tables{which}, {found.splits_words} each",
         standing(found, OURS),
-        f"the best peer, {standing(found, found.best_peer)}",
+        f"the best peer, {standing(found, found.best_peer)}; RareClassifier beside it over tables: "
+        + ", ".join(tests),
     )
 
 
@@ -55,12 +62,11 @@ def _tabular_body(result: Result) -> str:
 
 def _tabular_chart(result: Result) -> Any:
     found = headline.headline(result["runs"])
-    names = {"auc": "AUC", "average_precision": "average precision", "log_loss": "log loss"}
     series = {
         words: [one.ranks[measure] for one in found.methods.values()]
-        for measure, words in names.items()
+        for measure, words in NAMES.items()
     }
-    labels = [LEARNERS[method].title for method in found.methods]
+    labels = [headline.title(method) for method in found.methods]
     return charts.bars(labels, series, "mean rank, 1 is the best")
 
 
@@ -78,6 +84,22 @@ def _tabular(result: Result) -> Finding:
     return _standings(headline.headline(result["runs"]))
 
 
+def _part_body(runs: list[Run], role: str) -> str:
+    """The headline table of a part with its tests over tables, then every mean."""
+    found = headline.headline(runs, SET_PARTS[role])
+    return "\n\n".join(
+        [
+            "Mean, mean rank in brackets (1 is the best), and after it ↓ where a method is "
+            "significantly behind RareClassifier, ↑ where it is ahead.",
+            headline.headline_table(found),
+            "**Tests over tables**: mean difference, tables on which RareClassifier is better and "
+            "worse, p of Wilcoxon's signed ranks, corrected by Holm over the methods.",
+            headline.tests_table(found),
+            tabular.part_page(runs, role),
+        ]
+    )
+
+
 for _name, (_role, _which) in PARTS.items():
 
     @page(
@@ -87,9 +109,9 @@ for _name, (_role, _which) in PARTS.items():
         "run tabular",
         "RareClassifier is compared with other libraries on one part of the tables, split by "
         "split, with paired tests.",
-        lambda result, role=_role: tabular.part_page(result["runs"], role),
+        lambda result, role=_role: _part_body(result["runs"], role),
         sources=("tabular",),
-        is_headline=_role == "apart",
+        is_headline=_role == "judge",
     )
     def _part(result: Result, role: str = _role, which: str = _which) -> Finding:
         return _standings(headline.headline(result["runs"], SET_PARTS[role]), which)

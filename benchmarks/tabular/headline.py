@@ -1,4 +1,8 @@
-"""RareClassifier beside the libraries that a practitioner would use, in one small table."""
+"""RareClassifier beside the libraries that a practitioner would use, in one small table.
+
+Tests are over tables: Wilcoxon's signed ranks of RareClassifier's mean over the splits of a table
+minus a peer's, two-sided, Holm's correction over the peers, at 5 percent.
+"""
 
 from collections.abc import Sequence
 from statistics import fmean, median
@@ -6,8 +10,10 @@ from typing import Any, NamedTuple
 
 from benchmarks.ledger import Run
 from benchmarks.markdown import table
+from benchmarks.paired_test import across_sets, holm
 from benchmarks.tabular.figures import LOWER_IS_BETTER, mean_ranks
 from benchmarks.tabular.learners import LEARNERS
+from benchmarks.tabular.spaces import TUNED
 
 OURS = "rareclass"
 SHOWN = (
@@ -15,6 +21,7 @@ SHOWN = (
     "autogluon",
     "flaml",
     "catboost",
+    "lightgbm" + TUNED,
     "lightgbm_slow",
     "lightgbm",
     "xgboost",
@@ -24,21 +31,79 @@ SHOWN = (
 _LEAST_SETS = 2 / 3
 MEASURES = ("auc", "average_precision", "log_loss")
 HEADER = ["method", "AUC, %", "average precision, %", "log loss", "seconds of a fit"]
+LEVEL = 0.05
+
+
+class Against(NamedTuple):
+    """RareClassifier beside a peer over the sets.
+
+    Attributes
+    ----------
+    difference : float
+        Mean over the sets of RareClassifier minus the peer; positive where the peer is worse.
+    p : float or None
+        Of Wilcoxon's test, corrected by Holm over the peers; None where nothing differs.
+    wins, losses : int
+        Sets on which RareClassifier is better, and worse.
+    """
+
+    difference: float
+    p: float | None
+    wins: int
+    losses: int
+
+    @property
+    def p_words(self) -> str:
+        """The p-value in words."""
+        if self.p is None or self.p < 0.001:
+            return "p undefined" if self.p is None else "p < 0.001"
+        return f"p = {self.p:.2g}"
+
+    @property
+    def mark(self) -> str:
+        """What the peer's figure is followed by: it is behind, ahead, or neither is significant."""
+        if self.p is None or self.p >= LEVEL:
+            return ""
+        return " ↓" if self.wins > self.losses else " ↑"
 
 
 class Standing(NamedTuple):
-    """A method over the sets: means and mean ranks by measure, and the median of the seconds."""
+    """A method over the sets.
+
+    Attributes
+    ----------
+    means, ranks : dict
+        Mean and mean rank by measure.
+    seconds, median_seconds : float
+        Mean and median of a fit.
+    against : dict
+        By measure; empty for RareClassifier itself.
+    """
 
     means: dict[str, float]
     ranks: dict[str, float]
     seconds: float
+    median_seconds: float
+    against: dict[str, Against]
 
 
 class Headline(NamedTuple):
-    """Methods on the same splits of the same sets."""
+    """Methods on the same splits of the same sets, whose number `splits` has."""
 
-    sets: tuple[str, ...]
+    splits: dict[str, int]
     methods: dict[str, Standing]
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The sets that all methods finished."""
+        return tuple(self.splits)
+
+    @property
+    def splits_words(self) -> str:
+        """How many splits a set has."""
+        least, most = min(self.splits.values()), max(self.splits.values())
+        counted = f"{least}" if least == most else f"{least} to {most}"
+        return f"{counted} split{'s' if most > 1 else ''}"
 
     @property
     def best_peer(self) -> str:
@@ -60,16 +125,19 @@ def headline(
         for measure in (*MEASURES, "seconds")
     }
     ranks = {m: mean_ranks(means[m], m in LOWER_IS_BETTER) for m in MEASURES}
+    tests = {measure: _against(means[measure], measure) for measure in MEASURES}
     standings = {
         method: Standing(
             {m: fmean(of[method] for of in means[m].values()) for m in MEASURES},
             {m: ranks[m][method] for m in MEASURES},
+            fmean(of[method] for of in means["seconds"].values()),
             median(of[method] for of in means["seconds"].values()),
+            {m: tests[m][method] for m in MEASURES if method in tests[m]},
         )
         for method in labels
         if shared
     }
-    return Headline(tuple(shared), standings)
+    return Headline({name: len(splits) for name, splits in shared.items()}, standings)
 
 
 def behind(
@@ -90,22 +158,65 @@ def behind(
 
 def title(method: str) -> str:
     """Return the name of a method for readers."""
-    return LEARNERS[method].title
+    tuned = ", tuned for 60 s" if method.endswith(TUNED) else ""
+    return LEARNERS[method.removesuffix(TUNED)].title + tuned
 
 
 def headline_table(found: Headline) -> str:
-    """Return the table in Markdown: mean and, in brackets, mean rank; the best rank in bold."""
-    best = {m: min(one.ranks[m] for one in found.methods.values()) for m in MEASURES}
+    """Return the table in Markdown: mean, mean rank, and the mark of the test over tables."""
     rows = []
     for method, one in found.methods.items():
         row = [title(method)]
         for measure in MEASURES:
-            mean, rank = one.means[measure], f"{one.ranks[measure]:.2f}"
+            mean = one.means[measure]
             text = f"{mean:.3f}" if measure in LOWER_IS_BETTER else f"{100.0 * mean:.1f}"
-            rank = f"**{rank}**" if one.ranks[measure] == best[measure] else rank
-            row.append(f"{text} ({rank})")
+            mark = one.against[measure].mark if measure in one.against else ""
+            row.append(f"{text} ({one.ranks[measure]:.2f}){mark}")
         rows.append([*row, f"{one.seconds:.1f}"])
     return table(HEADER, rows)
+
+
+def tests_table(found: Headline) -> str:
+    """Return RareClassifier beside each peer: mean difference, tables won and lost, p."""
+    header = ["RareClassifier minus", *HEADER[1:4]]
+    rows = [
+        [title(method), *(_test_cell(one.against[m], m) for m in MEASURES)]
+        for method, one in found.methods.items()
+        if one.against
+    ]
+    return table(header, rows)
+
+
+def verdict(found: Headline, measure: str) -> str:
+    """Say in words which peers RareClassifier is ahead of, level with and behind."""
+    sides: dict[str, list[str]] = {"ahead of": [], "level with": [], "behind": []}
+    for method, one in found.methods.items():
+        if one.against:
+            mark = one.against[measure].mark.strip()
+            side = {"↓": "ahead of", "": "level with", "↑": "behind"}[mark]
+            name, _, how = title(method).partition(", ")
+            sides[side].append(f"{name} ({how})" if how else name)
+    return "; ".join(f"{side} {', '.join(names)}" for side, names in sides.items() if names)
+
+
+def _test_cell(one: Against, measure: str) -> str:
+    unit, digits = (1.0, 3) if measure in LOWER_IS_BETTER else (100.0, 2)
+    sign = -1.0 if measure in LOWER_IS_BETTER else 1.0  # as the measure itself is printed
+    difference = sign * unit * one.difference
+    return f"{difference:+.{digits}f}, {one.wins} to {one.losses}, {one.p_words}"
+
+
+def _against(values: dict[str, dict[str, float]], measure: str) -> dict[str, Against]:
+    """Test every peer on the means of one measure by set."""
+    sign = -1.0 if measure in LOWER_IS_BETTER else 1.0
+    tried = next(iter(values.values()), {})
+    peers = [m for m in tried if m != OURS] if OURS in tried else []
+    gains = {m: [sign * (of[OURS] - of[m]) for of in values.values()] for m in peers}
+    corrected = holm([across_sets(gains[m]) for m in peers])
+    return {
+        m: Against(fmean(gains[m]), p, sum(g > 0 for g in gains[m]), sum(g < 0 for g in gains[m]))
+        for m, p in zip(peers, corrected, strict=True)
+    }
 
 
 def _shared(

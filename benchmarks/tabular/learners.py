@@ -22,7 +22,6 @@ from benchmarks.tabular.preparation import (
     Unchanged,
     codes,
     filled_codes,
-    histogram_categories,
     standardised,
 )
 
@@ -119,12 +118,6 @@ def _catboost(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:
     )
 
 
-def _histogram(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(random_state=seed, **settings)
-
-
 def _forest(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
@@ -135,12 +128,6 @@ def _balanced_forest(settings: Settings, X: Any, y: np.ndarray, seed: int) -> An
     from imblearn.ensemble import BalancedRandomForestClassifier
 
     return BalancedRandomForestClassifier(n_jobs=1, random_state=seed, **settings)
-
-
-def _extra_trees(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:
-    from sklearn.ensemble import ExtraTreesClassifier
-
-    return ExtraTreesClassifier(n_jobs=1, random_state=seed, **settings)
 
 
 def _easy_ensemble(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:
@@ -225,10 +212,8 @@ LEARNERS: dict[str, Learner] = {
     ),
     "xgboost": Learner("XGBoost", _xgboost, NativeCategories, _xgboost_scores),
     "catboost": Learner("CatBoost", _catboost, TextCategories, _catboost_scores),
-    "histogram": Learner("HistGradientBoosting", _histogram, histogram_categories, decision),
     "forest": Learner("random forest", _forest, codes, probability),
     "balanced_forest": Learner("balanced random forest", _balanced_forest, codes, probability),
-    "extra_trees": Learner("extra trees", _extra_trees, codes, probability),
     "easy_ensemble": Learner("EasyEnsemble", _easy_ensemble, filled_codes, decision),
     "svm": Learner(
         "SVM, balanced", _svm, standardised, decision, SVM_ROWS, search_rows=SVM_SEARCH_ROWS

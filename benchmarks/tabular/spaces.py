@@ -71,15 +71,6 @@ SPACES: Mapping[str, Mapping[str, Any]] = {
         "one_hot_max_size": [2, 10, 50],
         "auto_class_weights": [None, "Balanced"],
     },
-    "histogram": {
-        "max_iter": LogInteger(50, 1000),
-        "learning_rate": loguniform(0.01, 0.3),
-        "max_leaf_nodes": LogInteger(4, 128),
-        "min_samples_leaf": LogInteger(2, 100),
-        "l2_regularization": loguniform(1e-3, 100.0),
-        "max_features": _between(0.3, 1.0),
-        "class_weight": WEIGHTS,
-    },
     "forest": {
         "n_estimators": [100, 300, 500],
         "criterion": ["gini", "entropy"],
@@ -87,13 +78,6 @@ SPACES: Mapping[str, Mapping[str, Any]] = {
         "min_samples_leaf": LogInteger(1, 20),
         "max_samples": [None, 0.3, 0.6],
         "class_weight": [None, "balanced", "balanced_subsample"],
-    },
-    "extra_trees": {
-        "n_estimators": [100, 300, 500],
-        "criterion": ["gini", "entropy"],
-        "max_features": ["sqrt", "sqrt", 0.2, 0.5, 1.0],
-        "min_samples_leaf": LogInteger(1, 20),
-        "class_weight": WEIGHTS,
     },
     "svm": {
         "C": loguniform(0.01, 1e4),

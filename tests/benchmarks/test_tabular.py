@@ -53,11 +53,29 @@ def test_the_headline_ranks_methods_on_the_splits_that_all_of_them_finished():
     assert found.methods["rareclass"].ranks["auc"] == 1.25
     assert found.methods["rareclass"].seconds == 7.0
     assert found.best_peer == "lightgbm"
-    line = "| RareClassifier | 80.0 (**1.25**) | 40.0 (**1.25**) | 0.200 (**1.25**) | 7.0 |"
+    line = "| RareClassifier | 80.0 (1.25) | 40.0 (1.25) | 0.200 (1.25) | 7.0 |"
     assert line in headline.headline_table(found)
     # A method that was run on few of the sets is left out, and does not narrow them.
     few = [run("oil", "xgboost", 0, 0.9)]
     assert headline.headline([*runs, *few]).methods.keys() == found.methods.keys()
+
+
+def test_the_headline_marks_what_is_significantly_behind_over_tables():
+    """Nine tables on which one peer is behind, one ahead and one level: Holm over three peers."""
+    gains = {"lightgbm": -0.1, "catboost": 0.05, "xgboost": 0.0}
+    runs = []
+    for k in range(9):
+        runs.append(run(f"s{k}", "rareclass", 0, 0.7 + k / 100))
+        for peer, gain in gains.items():
+            sign = (-1) ** k if peer == "xgboost" else 1.0
+            runs.append(run(f"s{k}", peer, 0, 0.7 + k / 100 + gain + sign * (k + 1) / 1000))
+    found = headline.headline(runs)
+    tests = {peer: found.methods[peer].against["auc"] for peer in gains}
+    assert [tests[peer].mark for peer in gains] == [" ↓", " ↑", ""]
+    assert tests["lightgbm"].p == pytest.approx(3 * 2 / 2**9)
+    assert (tests["xgboost"].wins, tests["xgboost"].losses) == (4, 5)
+    words = "ahead of LightGBM; level with XGBoost; behind CatBoost"
+    assert headline.verdict(found, "log_loss") == words
 
 
 def test_parts_share_no_set_and_have_all():
