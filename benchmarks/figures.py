@@ -20,7 +20,7 @@ from benchmarks.markdown import table
 from benchmarks.pages import few_labels, speed, tables
 from benchmarks.pages.page import GROUPS, Results, quality
 from benchmarks.pages.registry import PAGES, there
-from benchmarks.tabular import figures, headline
+from benchmarks.tabular import headline
 from benchmarks.tabular.sets import SET_PARTS
 
 ROOT = Path(__file__).parents[1]
@@ -140,14 +140,12 @@ def _svms(results: Results) -> str:
 
 def _easy_ensemble(results: Results) -> str:
     """Mean ranks of EasyEnsemble and of RareClassifier on the development tables."""
-    found = figures.results(figures.of_all_splits(results["tabular"]["runs"]))
-    part = found.part(SET_PARTS["chosen"])
-    ranks = figures.ranks_of(part, "average_precision")
-    ours = next(label for label in ranks if part.methods[label] == headline.OURS)
+    runs = results["tabular"]["runs"]
+    found = headline.headline(runs, SET_PARTS["chosen"], [*headline.SHOWN, "easy_ensemble"])
+    ranks = {name: one.ranks["average_precision"] for name, one in found.methods.items()}
     return (
-        f"mean rank in average precision of {len(ranks)} methods on "
-        f"{len(figures.ranked(part)[1])} tables: {ranks['easy_ensemble']:.2f}, RareClassifier "
-        f"{ranks[ours]:.2f}"
+        f"mean rank in average precision of {len(ranks)} methods on {len(found.sets)} tables: "
+        f"{ranks['easy_ensemble']:.2f}, RareClassifier {ranks[headline.OURS]:.2f}"
     )
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from benchmarks import anytime, millions, peer_table
-from benchmarks.ledger import Run, summaries
+from benchmarks.ledger import summaries
 from benchmarks.pages import charts
 from benchmarks.pages.page import Finding, Result, chosen, page, quality
 from benchmarks.pages.speed import WIDE, of_runs
@@ -12,7 +12,7 @@ from benchmarks.several_classes.methods import OURS as OUR_CLASSES
 from benchmarks.tabular import headline
 from benchmarks.tabular import page as tabular
 from benchmarks.tabular.headline import OURS
-from benchmarks.tabular.sets import SET_PARTS
+from benchmarks.tabular.sets import SET_PARTS, SETS
 
 NAMES = {"auc": "AUC", "average_precision": "average precision", "log_loss": "log loss"}
 PARTS = {
@@ -51,13 +51,9 @@ def _standings(found: headline.Headline, which: str = "") -> Finding:
 
 
 def _tabular_body(result: Result) -> str:
-    """The headline table, and ranks over all tables."""
-    found = headline.headline(result["runs"])
-    return (
-        "Mean over the tables and, in brackets, mean rank among these methods (1 is the best); "
-        f"each library has its defaults, one thread, {len(found.sets)} "
-        f"tables:\n\n{headline.headline_table(found)}\n\n{tabular.overview(result['runs'])}"
-    )
+    """The headline tables over all sets."""
+    texts = tabular.standings(result["runs"], list(SETS))
+    return "\n\n".join([tabular.INTRODUCTION, *texts])
 
 
 def _tabular_chart(result: Result) -> Any:
@@ -84,22 +80,6 @@ def _tabular(result: Result) -> Finding:
     return _standings(headline.headline(result["runs"]))
 
 
-def _part_body(runs: list[Run], role: str) -> str:
-    """The headline table of a part with its tests over tables, then every mean."""
-    found = headline.headline(runs, SET_PARTS[role])
-    return "\n\n".join(
-        [
-            "Mean, mean rank in brackets (1 is the best), and after it ↓ where a method is "
-            "significantly behind RareClassifier, ↑ where it is ahead.",
-            headline.headline_table(found),
-            "**Tests over tables**: mean difference, tables on which RareClassifier is better and "
-            "worse, p of Wilcoxon's signed ranks, corrected by Holm over the methods.",
-            headline.tests_table(found),
-            tabular.part_page(runs, role),
-        ]
-    )
-
-
 for _name, (_role, _which) in PARTS.items():
 
     @page(
@@ -109,7 +89,7 @@ for _name, (_role, _which) in PARTS.items():
         "run tabular",
         "RareClassifier is compared with other libraries on one part of the tables, split by "
         "split, with paired tests.",
-        lambda result, role=_role: _part_body(result["runs"], role),
+        lambda result, role=_role: tabular.part_page(result["runs"], role),
         sources=("tabular",),
         is_headline=_role == "judge",
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.ledger import Run
 from benchmarks.markdown import table
-from benchmarks.paired_test import across_sets, holm
+from benchmarks.paired_test import Paired, across_sets, holm, paired
 from benchmarks.tabular.figures import LOWER_IS_BETTER, mean_ranks
 from benchmarks.tabular.learners import LEARNERS
 from benchmarks.tabular.spaces import TUNED
@@ -45,12 +45,16 @@ class Against(NamedTuple):
         Of Wilcoxon's test, corrected by Holm over the peers; None where nothing differs.
     wins, losses : int
         Sets on which RareClassifier is better, and worse.
+    sure_wins, sure_losses : int
+        Those of them on which it is significantly so over the splits.
     """
 
     difference: float
     p: float | None
     wins: int
     losses: int
+    sure_wins: int
+    sure_losses: int
 
     @property
     def p_words(self) -> str:
@@ -125,7 +129,7 @@ def headline(
         for measure in (*MEASURES, "seconds")
     }
     ranks = {m: mean_ranks(means[m], m in LOWER_IS_BETTER) for m in MEASURES}
-    tests = {measure: _against(means[measure], measure) for measure in MEASURES}
+    tests = {measure: _against(shared, measure) for measure in MEASURES}
     standings = {
         method: Standing(
             {m: fmean(of[method] for of in means[m].values()) for m in MEASURES},
@@ -158,7 +162,7 @@ def behind(
 
 def title(method: str) -> str:
     """Return the name of a method for readers."""
-    tuned = ", tuned for 60 s" if method.endswith(TUNED) else ""
+    tuned = ", tuned" if method.endswith(TUNED) else ""
     return LEARNERS[method.removesuffix(TUNED)].title + tuned
 
 
@@ -203,20 +207,30 @@ def _test_cell(one: Against, measure: str) -> str:
     unit, digits = (1.0, 3) if measure in LOWER_IS_BETTER else (100.0, 2)
     sign = -1.0 if measure in LOWER_IS_BETTER else 1.0  # as the measure itself is printed
     difference = sign * unit * one.difference
-    return f"{difference:+.{digits}f}, {one.wins} to {one.losses}, {one.p_words}"
+    wins, losses = f"{one.wins} ({one.sure_wins})", f"{one.losses} ({one.sure_losses})"
+    return f"{difference:+.{digits}f}, {wins} to {losses}, {one.p_words}"
 
 
-def _against(values: dict[str, dict[str, float]], measure: str) -> dict[str, Against]:
-    """Test every peer on the means of one measure by set."""
+def _against(shared: dict[str, list[dict[str, Run]]], measure: str) -> dict[str, Against]:
+    """Test every peer on one measure: over the splits of each set, and over sets."""
     sign = -1.0 if measure in LOWER_IS_BETTER else 1.0
-    tried = next(iter(values.values()), {})
+    tried = next(iter(shared.values()), [{}])[0]
     peers = [m for m in tried if m != OURS] if OURS in tried else []
-    gains = {m: [sign * (of[OURS] - of[m]) for of in values.values()] for m in peers}
-    corrected = holm([across_sets(gains[m]) for m in peers])
-    return {
-        m: Against(fmean(gains[m]), p, sum(g > 0 for g in gains[m]), sum(g < 0 for g in gains[m]))
-        for m, p in zip(peers, corrected, strict=True)
-    }
+    gains: dict[str, list[Paired]] = {m: [] for m in peers}
+    for splits in shared.values():
+        for m in peers:
+            sample = [sign * (split[OURS][measure] - split[m][measure]) for split in splits]
+            rows = splits[0][OURS]
+            gains[m].append(paired(sample, rows["rows"], rows["test_rows"]))
+    corrected = holm([across_sets([one.difference for one in gains[m]]) for m in peers])
+    return {m: _beside(gains[m], p) for m, p in zip(peers, corrected, strict=True)}
+
+
+def _beside(gains: list[Paired], p: float | None) -> Against:
+    wins, losses = (sum(sign * one.difference > 0.0 for one in gains) for sign in (1.0, -1.0))
+    verdicts = [one.verdict() for one in gains]
+    sure = verdicts.count("above"), verdicts.count("below")
+    return Against(fmean(one.difference for one in gains), p, wins, losses, *sure)
 
 
 def _shared(

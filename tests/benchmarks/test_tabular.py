@@ -33,7 +33,14 @@ def test_mean_ranks_by_counting(rows):
 
 def run(name, label, repeat, auc, **more):
     about = {"key": f"{name} / {label}", "method": label.partition(",")[0], "set": name}
-    about |= {"label": label, "repeat": repeat, "status": "ok", "auc": auc}
+    about |= {
+        "label": label,
+        "repeat": repeat,
+        "status": "ok",
+        "auc": auc,
+        "rows": 2,
+        "test_rows": 1,
+    }
     return about | {"average_precision": auc / 2, "log_loss": 1 - auc, "seconds": 1.0} | more
 
 
