@@ -33,15 +33,9 @@ def test_mean_ranks_by_counting(rows):
 
 def run(name, label, repeat, auc, **more):
     about = {"key": f"{name} / {label}", "method": label.partition(",")[0], "set": name}
-    about |= {
-        "label": label,
-        "repeat": repeat,
-        "status": "ok",
-        "auc": auc,
-        "rows": 2,
-        "test_rows": 1,
-    }
-    return about | {"average_precision": auc / 2, "log_loss": 1 - auc, "seconds": 1.0} | more
+    about |= {"label": label, "repeat": repeat, "status": "ok", "seconds": 1.0, "auc": auc}
+    about |= {"average_precision": auc / 2, "log_loss": 1 - auc, "rows": 2, "test_rows": 1}
+    return about | more
 
 
 def test_the_headline_ranks_methods_on_the_splits_that_all_of_them_finished():
