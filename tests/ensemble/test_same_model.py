@@ -39,7 +39,7 @@ def expected():
     return scores(1)
 
 
-@pytest.mark.sampled(0)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_jobs", [2, 5])
 def test_threads_make_no_difference(expected, n_jobs):
     np.testing.assert_array_equal(scores(n_jobs), expected)
@@ -63,7 +63,6 @@ def test_the_order_in_which_folds_end_makes_no_difference(expected, monkeypatch)
     assert begun != ended
 
 
-@pytest.mark.sampled(0)
 def test_the_command_line_learns_what_python_learns(expected, tmp_path):
     paths = [tmp_path / name for name in ("t.parquet", "m.rareclass", "s.parquet")]
     TABLE.with_columns(label=pl.Series(Y.astype(int))).write_parquet(paths[0])
