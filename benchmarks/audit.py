@@ -161,16 +161,31 @@ def listed_by(X: pl.DataFrame, recorded: np.ndarray, scores: Any) -> dict[str, l
     }
 
 
-def simulated_limits(shape: str, counts: tuple[int, int], share: float, n_draws: int) -> np.ndarray:
-    """Return limits and true numbers of draws; each label is lost with a probability of `share`."""
+def simulated_limits(
+    shape: str,
+    counts: tuple[int, int],
+    share: float,
+    n_draws: int,
+    thinned: float = 1.0,
+    of_rare: bool = False,
+) -> np.ndarray:
+    """Return limits and true numbers of draws; each label is lost with a probability of `share`.
+
+    `thinned` is the part of the rows of the other label that is there. With `of_rare` as many
+    labels of the majority are lost.
+    """
     from rareclass.labels.wrong_labels import limit_wrong_labels
 
     found = []
     for seed in range(n_draws):
         rng = np.random.default_rng([_SEED, seed, *counts, round(100 * share)])
         own, other = SHAPES[shape](rng, *counts)
+        own, other = (-other, -own) if of_rare else (own, other)
         is_lost = rng.random(len(own)) < share * counts[0] / len(own)
-        limit = limit_wrong_labels(own[~is_lost], np.append(other, own[is_lost]))
+        rows = np.append(other, own[is_lost])
+        rows = rows[rng.random(len(rows)) < thinned]
+        weight = np.full(len(rows), 1.0 / thinned)
+        limit = limit_wrong_labels(own[~is_lost], rows, other_weight=weight)
         found.append((limit.most, is_lost.sum()))
     return np.array(found).T
 

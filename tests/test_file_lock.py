@@ -118,7 +118,7 @@ def written_to(path, kind):
         with replacing_folder(path) as folder:
             (folder / "f").write_text("new")
     else:
-        check_writable(path)
+        check_writable(path, "--out")
         with replacing(path, like=path if kind == "checkpoint" else None) as temporary:
             assert not path.exists() or temporary.stat().st_mode & 0o077 == 0
             temporary.write_text("new")

@@ -36,12 +36,12 @@ MOST_CODE = {
     # 2 from tables: truth values are no ranges of a ball
     # 44 from fit: equal rows are found here, for fit and RareClassifier; the order of time
     "encoding": 2893,  # 4 from stream: the column that --time names is a clock
-    "ensemble": 3013,  # 15 from fit: weights of held-out rows; equal rows are merged
+    "ensemble": 3011,  # 15 from fit: weights of held-out rows; equal rows are merged
     "estimators": 352,
     "explain": 375,
     # 15 from ensemble: a fit tells its plan before it trains
     "fit": 1858,  # 3 from stream: budgets an hour; 2 from encoding: one plan of reading
-    "folds": 485,
+    "folds": 486,
     # 2 from hyperball: scores of cases and how sure they are stand in one file
     "hunt": 811,
     "hyperball": 1912,
@@ -69,7 +69,7 @@ MOST_CODE = {
     "stream": 1993,
     "tables": 4088,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 74_798, "tests": 53_717, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 74_798, "tests": 53_734, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

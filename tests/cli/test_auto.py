@@ -123,7 +123,8 @@ def test_the_time_and_the_objective_are_taken(train_csv, out, monkeypatch):
 )
 def test_an_option_of_another_method(train_csv, out, method, option, values, belongs_to, instead):
     words = ("fit", train_csv, "-t", "fraud", "-o", out, "--method", method, option, *values)
-    facts = (" ".join([option, *values]), method, f"--method {belongs_to}", instead)
+    given = [f"{option} {value}" for value in values[0].split(",")]
+    facts = (" ".join(given), method, f"--method {belongs_to}", instead)
     refusal(invoke(*words), ErrorKind.COMBINATION, *facts)
     assert not out.exists()
 

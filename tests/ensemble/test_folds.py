@@ -12,13 +12,9 @@ from faults import refused
 from rareclass.encoding.typed_table import read_table, with_equal_rows_together
 from rareclass.ensemble import plan
 from rareclass.ensemble.plan import fold_numbers
-from rareclass.ensemble.training_rows import (
-    ALWAYS_LEARNED,
-    FitInput,
-    HeldOutRows,
-    read_training_rows,
-)
+from rareclass.ensemble.training_rows import FitInput, HeldOutRows, read_training_rows
 from rareclass.errors import ErrorKind, InputError
+from rareclass.folds.dealing import ALWAYS_LEARNED
 from rareclass.labels.two_classes import read_labels
 from rareclass.metrics import average_precision
 

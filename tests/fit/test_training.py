@@ -224,7 +224,7 @@ def test_groups_named_by_long_numbers_are_told_apart(tmp_path, suffix):
     path, k = tmp_path / f"t.{suffix}", np.arange(90)
     table = pl.DataFrame({"x": k % 7, "who": 2**60 + k // 3, "y": (k % 5 == 0).astype(int)})
     getattr(table, f"write_{suffix}")(path)
-    data = read_training_set(open_table(path, None), FitSettings("y", groups="who"))
+    data = read_training_set(open_table(path), FitSettings("y", groups="who"))
     who = data.beside_of("who")
     assert who is not None
     assert sorted(set(who)) == sorted(map(str, set(table["who"])))

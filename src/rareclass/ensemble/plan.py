@@ -29,7 +29,6 @@ from rareclass.ensemble.members.trees import (
     SlowHistogramBoosting,
 )
 from rareclass.ensemble.time_limit import machine_speed
-from rareclass.ensemble.training_rows import ALWAYS_LEARNED
 from rareclass.errors import (
     ErrorKind,
     InputError,
@@ -41,7 +40,7 @@ from rareclass.errors import (
     unknown_name,
 )
 from rareclass.estimators.search import Fold, make_folds
-from rareclass.folds.dealing import dealt, places, read_times, stretches
+from rareclass.folds.dealing import ALWAYS_LEARNED, dealt, places, read_times, stretches
 from rareclass.labels.two_classes import Labels
 from rareclass.parameters import check_number, is_whole
 from rareclass.rows.memory import count_threads

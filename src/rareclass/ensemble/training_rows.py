@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.folds.dealing import places, read_times
+from rareclass.folds.dealing import ALWAYS_LEARNED, places, read_times
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.metrics import average_precision
@@ -28,10 +28,6 @@ _FEWEST_PARTS = 2
 # Majority rows that every member scores out of fold, at most: more would hardly make measures
 # more precise, and cost time that learning can use.
 _MOST_HELD_OUT = 100_000
-
-
-# The fold of rows that every fold learns from, and none scores.
-ALWAYS_LEARNED = -1
 
 
 class FitInput(NamedTuple):

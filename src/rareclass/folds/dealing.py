@@ -12,6 +12,9 @@ from rareclass.labels.spelling import merge_spellings
 from rareclass.labels.two_classes import class_position, label_array, missing_labels, plain, rarest
 from rareclass.parameters import is_number
 
+# The fold of rows that every fold learns from, and none scores.
+ALWAYS_LEARNED = -1
+
 
 def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:
     """Mask of the rows with the label `pos_label`, or with the one of the fewest rows.
