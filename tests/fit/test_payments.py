@@ -19,14 +19,14 @@ from rareclass.fit.demo import (
     Alerts,
     Outcome,
     PaymentSettings,
+    Peer,
+    boosted_trees,
     first_of_each_day,
     judge,
     simulate_payments,
     with_history,
     write_payments,
 )
-from rareclass.fit.demo import Peer as DemoPeer
-from rareclass.metrics import paired_difference
 
 FEW = PaymentSettings(n_days=35, payments_a_day=40, n_cards=30, n_shops=8)
 
@@ -81,22 +81,14 @@ def test_the_past_of_card_and_shop_is_what_was_known(seed):
             mean = np.mean([each["amount"] for each in card])
             assert row["over_usual"] == pytest.approx(row["amount"] / mean, abs=0.01)
         else:
-            assert row["hours_since_last"] is None
-            assert row["over_usual"] is None
-        recent = [
-            each
-            for each in known
-            if each["card"] == row["card"]
-            and row["time"] - timedelta(hours=24) < each["time"] <= row["time"]
-        ]
-        assert row["payments_24h"] == len(recent)
-        today = int(row["moment"])
-        days = range(max(today - REPORT_DAYS - PAST_DAYS, 0), max(today - REPORT_DAYS, 0))
-        shop = [
-            each["fraud"]
-            for each in known
-            if each["shop"] == row["shop"] and int(each["moment"]) in days
-        ]
+            assert (row["hours_since_last"], row["over_usual"]) == (None, None)
+        day_ago, of_card = row["time"] - timedelta(hours=24), row["card"]
+        recent = [each["time"] for each in known if each["card"] == of_card]
+        assert row["payments_24h"] == sum(day_ago < each <= row["time"] for each in recent)
+        end = int(row["moment"]) - REPORT_DAYS
+        days, shop = range(max(end - PAST_DAYS, 0), max(end, 0)), row["shop"]
+        there = [each for each in known if each["shop"] == shop]
+        shop = [each["fraud"] for each in there if int(each["moment"]) in days]
         share = np.mean(shop) if shop else 0.0
         assert row["shop_frauds"] == pytest.approx(share, abs=1e-4)
 
@@ -123,23 +115,32 @@ def test_alerts_are_judged_by_frauds_and_money(tmp_path):
     fraud, amount = test["fraud"].to_numpy() == 1, test["amount"].to_numpy()
     scores = tmp_path / "scores.csv"
     pl.DataFrame({"row": np.arange(len(test)), "score": fraud.astype(float)}).write_csv(scores)
-    outcome = judge(weeks, scores, DemoPeer(np.where(fraud, 0.4, 0.6), 1.0))
+    outcome = judge(weeks, scores, Peer("LightGBM", np.where(fraud, 0.4, 0.6)))
     ours, _, above = outcome.alerts
     assert ours.n_caught == outcome.n_frauds == fraud.sum()  # at most 50 a day of 40 and some
     assert ours.money == pytest.approx(outcome.money) == pytest.approx(amount[fraud].sum())
-    assert above == Alerts("boosted trees above .5", (~fraud).sum() / weeks.n_test_days, 0, 0.0)
+    assert above == Alerts("LightGBM above .5", (~fraud).sum() / weeks.n_test_days, 0, 0.0)
     assert outcome.ours == 1.0 > outcome.theirs
-    assert outcome.difference.low > 0
+
+
+def test_both_libraries_learn_nearly_the_same_trees(tmp_path, monkeypatch):
+    pytest.importorskip("lightgbm")
+    weeks, peers = write_payments(tmp_path, settings=FEW), {}
+    for is_there in (True, False):
+        monkeypatch.setattr("rareclass.fit.demo.has_lightgbm", lambda there=is_there: there)
+        peers |= [boosted_trees(weeks)]
+    assert [*peers] == ["LightGBM", "histogram boosting"]
+    assert np.corrcoef([*peers.values()])[0, 1] > 0.945  # .937 with 100 trees, .91 with 31 leaves
 
 
 @pytest.mark.parametrize("width", [40, 59, 60, 80])
 def test_narrow_screens_have_every_figure(width):
     alerts = [Alerts("RareClassifier first 50 a day", 50.0, 189, 11107.4)] * 3
-    y, scores = np.arange(40) % 4 == 0, np.arange(40.0)
-    test = paired_difference(y, scores, -scores, "average_precision")
     console = Console(width=width, file=StringIO())
-    _print_outcome(console, Outcome(alerts, 300, 17960.0, 0.3, 0.2, test))
-    shown = console.file.getvalue()
-    for word in ("RareClassifier", "50", "189", "11,107", "Alerts", "Frauds", "Money"):
-        assert shown.count(word) >= 1, word
+    _print_outcome(console, Outcome(alerts, 300, 17960.0, "LightGBM", 0.3, 0.2))
+    shown, words = (
+        console.file.getvalue(),
+        "RareClassifier 50 189 11,107 Alerts Frauds Money tested",
+    )
+    assert [word for word in words.split() if word not in shown] == []
     assert "…" not in shown
