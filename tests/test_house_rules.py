@@ -69,7 +69,7 @@ MOST_CODE = {
     "stream": 1993,
     "tables": 4088,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 74_798, "tests": 53_734, "benchmarks": 17_898}
+MOST_LINES = {"src/rareclass": 74_798, "tests": 53_739, "benchmarks": 17_898}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

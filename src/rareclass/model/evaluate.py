@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from rareclass.decide.alert_budget import A_PERIOD, PeriodBudget, covered_periods
 from rareclass.decide.calibration.calibration import weights_at_prevalence
@@ -40,9 +41,8 @@ from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, open_table
 
-# Chance that any of so many promises, the most that a model makes, is called broken though all are
-# kept; and the part of what a ranking is better than chance that it may have lost if it is "kept".
-ERROR, MOST_PROMISES, TOLERATED = 0.05, 5, 0.25
+# Chance that one of so many promises, the most there are, is called broken though all are kept.
+ERROR, MOST_PROMISES = 0.05, 4
 HEADS = ("Promise", "Verdict", "Promised", "Measured")
 AtLevel = Callable[[float], Interval]
 """An estimate with its interval at a confidence level."""
@@ -122,6 +122,7 @@ class Advice(StrEnum):
     """Action after all verdicts."""
 
     NOTHING = "No promise is broken: these rows give no reason to train again."
+    MORE_ROWS = "No promise is broken, but these rows are too few to tell if the ranking holds."
     THRESHOLD = "Set the threshold again on rows like these: rareclass threshold."
     TRAIN = "Train again with rows like these: the model ranks worse than promised."
 
@@ -142,19 +143,17 @@ class Promise:
         cls, name: str, promised: AtLevel | float, measured: AtLevel, lowest: float = -np.inf,
         highest: float = np.inf, digits: str = ".3f", is_of_ranking: bool = False,
     ) -> Self:  # fmt: skip
-        """Judge a promise; `measured - promised` may be from `lowest` to `highest` (inf: any)."""
+        """Judge a promise that is kept where `measured` is from `lowest` to `highest`."""
         limit = promised if isinstance(promised, int | float) else 0.0
         of_level = promised if callable(promised) else lambda level: Interval(limit, limit, limit)
-        apart, far = (
-            difference_interval(measured(level), of_level(level), 0.0)
-            for level in (_LEVEL, 1.0 - ERROR / MOST_PROMISES)
-        )
+        here, level = measured(_LEVEL), 1.0 - ERROR / MOST_PROMISES
+        apart = difference_interval(measured(level), of_level(level), 0.0)
         verdict = PromiseVerdict.UNKNOWN
-        if (lowest > -np.inf and far.high < 0.0) or (highest < np.inf and far.low > 0.0):
+        if (lowest > -np.inf and apart.high < 0.0) or (highest < np.inf and apart.low > 0.0):
             verdict = PromiseVerdict.BROKEN
-        elif lowest <= apart.low and apart.high <= highest:
+        elif lowest <= here.low and here.high <= highest:
             verdict = PromiseVerdict.KEPT
-        return cls(name, of_level(_LEVEL), measured(_LEVEL), verdict, digits, is_of_ranking)
+        return cls(name, of_level(_LEVEL), here, verdict, digits, is_of_ranking)
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -180,13 +179,15 @@ class Promises:
         """Train again where the ranking is worse; else set the threshold where anything is."""
         if any(each.is_of_ranking for each in self.broken):
             return Advice.TRAIN
-        return Advice.THRESHOLD if self.broken else Advice.NOTHING
+        kept = [each for each in self.rows if each.verdict is PromiseVerdict.KEPT]
+        holds = any(each.is_of_ranking for each in kept)
+        return Advice.THRESHOLD if self.broken else Advice.NOTHING if holds else Advice.MORE_ROWS
 
     def sentence(self) -> str:
         """Say what to do, and how seldom a verdict is wrong."""
         return (
-            f"{self.advice} ({counted(len(self.rows), 'test')}; where all promises are kept, one "
-            f"is called broken in {ERROR:.0%} of files at most.)"
+            f"{self.advice} ({counted(len(self.rows), 'test')}; a model that is as promised fails "
+            f"one of them in {ERROR:.0%} of files at most.)"
         )
 
     def as_plain_data(self) -> dict[str, Any]:
@@ -200,13 +201,17 @@ def judge_promises(
     """Compare what a model of a rare class promised with labelled rows and the `scores` of all.
 
     Broken: significantly worse, at 5 % over all promises together (Bonferroni). Kept: the 95 %
-    interval is within the limit, or excludes that the ranking lost a quarter of what it is better
-    than chance, or that alerts are half or twice as frequent as on held-out rows. The ranking is
-    measured at the share of rare rows that the estimate had. `time` is of all rows, or None.
+    interval of these rows lies within the limit, above the lower end of what was promised of the
+    ranking, or between half and twice the promised rate of alerts. A rate is promised where the
+    threshold has no limit of its own and no share of rare rows is stated. The ranking is measured
+    at the share of rare rows that the estimate had. `time` is of all rows, or None.
     """
-    found, rule = [*_of_ranking(model, rows), *_of_alerts(model, scores, time)], model.facts.rule
-    if rule is not None and rule.met and rule.wanted is not None:
-        found += _of_rule(rule, rule.wanted, rows, scores > rule.threshold, time)
+    found, rule = [*_of_ranking(model, rows)], model.facts.rule
+    if rule is not None and rule.wanted is not None:
+        if rule.met:
+            found += _of_rule(rule, rule.wanted, rows, scores > rule.threshold, time)
+    elif model.stated_prevalence is None:
+        found += _of_alerts(model, scores)
     return Promises(tuple(found))
 
 
@@ -218,17 +223,12 @@ def _of_ranking(model: Model, rows: ScoredRows) -> Iterator[Promise]:
         return
     share = estimate.n_rare / estimate.n_rows
     weight, there = weights_at_prevalence(rare, None, share), f" at {100.0 * share:.2g}% rare"
-    for name, measure, chance, where in (
-        ("AUC", "roc_auc", 0.5, ""),
-        ("average precision", "average_precision", share, there),
-    ):
+    named = (("AUC", "roc_auc", ""), ("average precision", "average_precision", there))
+    for name, measure, where in named:
         promised = estimate.measures[name]
         measured = partial(interval, measure, rare, rows.scores, weight)
-        lost = TOLERATED * max(promised.value - chance, 0.0)
-        words = f"{name[0].upper()}{name[1:]}{where}"
-        yield Promise.judged(
-            words, partial(_at_level, promised), measured, -lost, is_of_ranking=True
-        )
+        words, before = f"{name[0].upper()}{name[1:]}{where}", partial(_at_level, promised)
+        yield Promise.judged(words, before, measured, promised.low, is_of_ranking=True)
 
 
 def _at_level(found: Interval, level: float) -> Interval:
@@ -236,19 +236,22 @@ def _at_level(found: Interval, level: float) -> Interval:
     return widened(found, normal_quantile(level) / normal_quantile(_LEVEL))
 
 
-def _of_alerts(model: Model, scores: NDArray[Any], time: NDArray[Any] | None) -> Iterator[Promise]:
+def _of_alerts(model: Model, scores: NDArray[Any]) -> Iterator[Promise]:
     """Yield the promise that alerts are as frequent as on held-out rows."""
     n_alerts = int((scores > model.threshold).sum())
     rate = alert_rate(model.held_out, model.threshold, n_alerts, len(scores))
     if rate is not None:
-        now = WeightedRate.counted(rate.n_alerts, rate.n_rows)
-        name, unit = "Alerts in 10,000 rows", 1e4
-        if time is not None:
-            days = covered_periods(time, "day")
-            name, unit = "Alerts a day", float((days.number >= 0).sum()) / max(days.n, 1e-9)
-        before, after = (partial(_times, unit, each.interval) for each in (rate.held_out, now))
-        often = unit * rate.expected.value
-        yield Promise.judged(name, before, after, -often / 2.0, often, ",.3g")
+        now, often = WeightedRate.counted(rate.n_alerts, rate.n_rows), 1e4 * rate.expected.value
+        before, after = (partial(_times, 1e4, each.interval) for each in (rate.held_out, now))
+        yield Promise.judged("Alerts in 10,000 rows", before, after, often / 2, 2 * often, ",.3g")
+
+
+def _a_period(alerts: NDArray[np.float64], level: float) -> Interval:
+    """Student's interval of the mean, as alerts of one period come together; at least Poisson's."""
+    mean, n = float(alerts.mean()), len(alerts)
+    error = np.sqrt(max(alerts.var(ddof=1), mean) / n)
+    reach = float(error * special.stdtrit(n - 1, 0.5 + level / 2.0))
+    return Interval(mean, max(mean - reach, 0.0), mean + reach)
 
 
 def _times(factor: float, share: AtLevel, level: float) -> Interval:
@@ -266,25 +269,24 @@ def _of_rule(
     budget, measure = rule.budget, rule.measure
     if budget is not None and time is not None:
         periods, here = covered_periods(time, budget.period), budget.on(time, called)
-        whole = periods.number >= 0
-        share = partial(exact_interval, int(called[whole].sum()), int(whole.sum()))
-        a_period = partial(_times, int(whole.sum()) / max(periods.n, 1e-9), share)
-        name = f"Alerts {A_PERIOD[budget.period]}, at most"
-        yield Promise.judged(name, limit, a_period, highest=0.0, digits=",.3g")
+        if periods.has_whole and periods.n > 1:
+            whole = periods.number >= 0
+            alerts = np.bincount(periods.number[whole], called[whole], int(periods.n))
+            name = f"Alerts {A_PERIOD[budget.period]}, at most"
+            a_period = partial(_a_period, alerts)
+            yield Promise.judged(name, limit, a_period, highest=limit, digits=",.3g")
         if budget.allowed:
-            share = partial(exact_interval, here.n_above, here.n_periods)
-            yield Promise.judged(
-                f"Share of {budget.period}s over", budget.allowed, share, highest=0.0
-            )
+            share, most = partial(exact_interval, here.n_above, here.n_periods), budget.allowed
+            yield Promise.judged(f"Share of {budget.period}s over", most, share, highest=most)
     elif rule.batch is not None:
         rate = WeightedRate.counted(float(called.sum()), len(called)).interval
         per_batch, name = partial(_times, rule.batch, rate), f"Alerts in {rule.batch:,} rows"
-        yield Promise.judged(f"{name}, at most", limit, per_batch, highest=0.0, digits=",.3g")
+        yield Promise.judged(f"{name}, at most", limit, per_batch, highest=limit, digits=",.3g")
     elif measure is not None:
         of_rows = partial(decision_row, "", rows.y == 1, rows.scores > rule.threshold)
         name, at_most = measure.replace("_", " ").capitalize(), measure == "false_positive_rate"
         words = f"{name}, at {'most' if at_most else 'least'}"
-        bounds = (-np.inf, 0.0) if at_most else (0.0, np.inf)
+        bounds = (-np.inf, limit) if at_most else (limit, np.inf)
         yield Promise.judged(words, limit, lambda level: vars(of_rows(level))[measure], *bounds)
 
 
