@@ -28,7 +28,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one, in the same commit, with its reason here.
 MOST_CODE = {
-    "cli": 3394,  # 10 from tables: --encoding
+    "cli": 3395,  # 10 from tables: --encoding
     # 6 from metrics: rankings in the same order are said to be so, likewise in report
     "compare": 1377,  # as report, review and stream from tables: texts are read as said
     "decide": 2002,  # 6 from stream: budgets an hour need hours
@@ -52,7 +52,7 @@ MOST_CODE = {
     # 11 from decide and online: exact limits where no checked row is rare
     "metrics": 1890,
     # 33 from serving, 89 from report: ONNX reads words as Python does, promises have verdicts
-    "model": 3965,  # 10 from tables: encoding= of scores
+    "model": 3964,  # 10 from tables: encoding= of scores
     "moments": 1583,
     "online": 2381,
     "ranking": 3833,

@@ -1,7 +1,7 @@
 """``rareclass evaluate`` and ``monitor``: a model on new rows, with known classes and without."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,9 +94,10 @@ def evaluate(options: EvaluateOptions) -> None:
         console.print(f"Alert budget: {found.budget.sentence()}")
     if found.promises.rows:
         console.print()
-        screen.print_table(console, HEADS, [each.cells for each in found.promises.rows])
+        cells = [each.cells for each in found.promises.rows]
+        screen.print_table(console, HEADS, cells, folded=HEADS[2:])
         console.print(found.promises.sentence())
-    screen.print_drift(console, found.seen, replace(found.drift, alerts=None))  # a promise says it
+    screen.print_drift(console, found.seen, found.drift)
     written.give(found.as_plain_data())
 
 
