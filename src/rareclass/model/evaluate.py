@@ -179,8 +179,7 @@ class Promises:
         """Train again where the ranking is worse; else set the threshold where anything is."""
         if any(each.is_of_ranking for each in self.broken):
             return Advice.TRAIN
-        kept = [each for each in self.rows if each.verdict is PromiseVerdict.KEPT]
-        holds = any(each.is_of_ranking for each in kept)
+        holds = PromiseVerdict.KEPT in [each.verdict for each in self.rows if each.is_of_ranking]
         return Advice.THRESHOLD if self.broken else Advice.NOTHING if holds else Advice.MORE_ROWS
 
     def sentence(self) -> str:
@@ -249,8 +248,7 @@ def _of_alerts(model: Model, scores: NDArray[Any]) -> Iterator[Promise]:
 def _a_period(alerts: NDArray[np.float64], level: float) -> Interval:
     """Student's interval of the mean, as alerts of one period come together; at least Poisson's."""
     mean, n = float(alerts.mean()), len(alerts)
-    error = np.sqrt(max(alerts.var(ddof=1), mean) / n)
-    reach = float(error * special.stdtrit(n - 1, 0.5 + level / 2.0))
+    reach = special.stdtrit(n - 1, 0.5 + level / 2.0) * np.sqrt(max(alerts.var(ddof=1), mean) / n)
     return Interval(mean, max(mean - reach, 0.0), mean + reach)
 
 
@@ -272,9 +270,8 @@ def _of_rule(
         if periods.has_whole and periods.n > 1:
             whole = periods.number >= 0
             alerts = np.bincount(periods.number[whole], called[whole], int(periods.n))
-            name = f"Alerts {A_PERIOD[budget.period]}, at most"
-            a_period = partial(_a_period, alerts)
-            yield Promise.judged(name, limit, a_period, highest=limit, digits=",.3g")
+            name, mean = f"Alerts {A_PERIOD[budget.period]}, at most", partial(_a_period, alerts)
+            yield Promise.judged(name, limit, mean, highest=limit, digits=",.3g")
         if budget.allowed:
             share, most = partial(exact_interval, here.n_above, here.n_periods), budget.allowed
             yield Promise.judged(f"Share of {budget.period}s over", most, share, highest=most)
