@@ -57,7 +57,7 @@ MOST_CODE = {
     "online": 2381,
     "ranking": 3833,
     "report": 3244,
-    "review": 1102,
+    "review": 1093,
     # 2 from online: the columns of a table are called as in the table
     # 4 from tables: text becomes numbers where rows are decoded
     "rows": 1817,

@@ -286,6 +286,7 @@ def at_chance(chance):
         (first_cell(label="maybe"), ErrorKind.LABELS, "label", "maybe"),
         (first_cell(reason="guess"), ErrorKind.CELL, "reason", "guess"),
         (first_cell(order="o-none"), ErrorKind.ROWS, "order", "o-none"),
+        (lambda rows: pl.concat([rows, rows[:1]]), ErrorKind.ROWS, None, None),
         (lambda rows: rows.drop("reason"), ErrorKind.MISSING_COLUMN, None, None),
         (lambda rows: rows.filter(pl.col("label") == "no"), ErrorKind.LABELS, None, None),
         *((at_chance(each), ErrorKind.SETTING, None, each) for each in CHANCES),
@@ -293,7 +294,8 @@ def at_chance(chance):
 )
 def test_checked_rows_that_cannot_be_are_refused(month, change, kind, column, value):
     change(month.checks).write_csv(month.checked)
-    with refused(kind, column=column, value=value):
+    of_row = f"{month.checked}, row" if kind in (ErrorKind.ROWS, ErrorKind.CELL) else None
+    with refused(kind, column=column, value=value, says=of_row):
         evaluate_checked(month.model, month.table, month.checked)
 
 

@@ -149,16 +149,3 @@ def test_rows_without_labels_need_a_model_or_a_named_label(unlabelled, tmp_path)
     words = ["--journal", tmp_path / "j.jsonl", "--budget", 5]
     refusal(invoke("review", unlabelled, "-t", "is_theft", *words), ErrorKind.MISSING_COLUMN)
     run("review", unlabelled, "-t", "is_theft", *words, "--positive", "yes")
-
-
-def test_a_list_whose_leading_zeros_a_spreadsheet_took_says_so(unlabelled, tmp_path):
-    sheet, key = tmp_path / "list.csv", pl.col("order").cast(pl.String)
-    rows = pl.read_csv(unlabelled, infer_schema_length=0).with_columns(key.str.zfill(9))
-    rows.write_csv(unlabelled)
-    reviewed(unlabelled, "--budget", 20, "--list", sheet)
-    text = pl.read_csv(sheet, infer_schema_length=0)
-    text = text.with_columns(key.str.strip_chars_start("0"))
-    text = text.with_columns(**{"review row": pl.col("review row").str.strip_chars_start("0")})
-    text.with_columns(**{"review verdict": pl.lit("no")}).write_csv(sheet)
-    said = " ".join(review(unlabelled, "--verdicts", sheet).stderr.split())
-    assert "a spreadsheet may have taken its zeros" in said

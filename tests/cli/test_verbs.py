@@ -172,15 +172,14 @@ def test_demo_runs_all_of_it(tmp_path, monkeypatch):
     folder = tmp_path / "demo"
     result, told = run_with_json("demo", "--out", folder)
     assert len(told["alerts"]) == 3
-    for name in FILES:
-        assert (folder / name).is_file()
-        assert name in result
+    assert all((folder / name).is_file() for name in FILES)
     frauds = pl.read_csv(folder / TEST_NAME).filter(fraud=1)["amount"]
-    caught = f"{len(frauds)} frauds with amounts of {frauds.sum():,.0f}"
-    assert caught in result
-    peer = told["peer"]
-    for way in ("RareClassifier first 50", f"{peer} first 50", f"{peer} above .5"):
-        assert way in result
+    says(result, f"{len(frauds)} frauds with amounts of {frauds.sum():,.0f}", *FILES)
+    says(
+        result,
+        "RareClassifier first 50",
+        *(told["peer"] + way for way in (" first 50", " above .5")),
+    )
     assert "<title>" in (folder / REPORT_NAME).read_text()
 
 

@@ -127,6 +127,17 @@ def test_verdicts_of_a_sheet(tmp_path):
         read_verdicts(pl.DataFrame({"review row": ["p1"]}))
 
 
+@pytest.mark.parametrize("key", ["00657", "01", "07a"])
+def test_a_key_that_was_changed_or_is_there_twice_is_told_with_its_row(tmp_path, key):
+    table = read_review_table(pl.DataFrame({"id": [key, "x"], "a": [1, 2]}), "y", "id")
+    path = tmp_path / "filled.csv"
+    for keys, fact in ((["x", key.lstrip("0")], repr(key)), (["x", key, "x"], "in row 1")):
+        pl.DataFrame({"review row": keys, "review verdict": "1"}).write_csv(path)
+        with refused(ErrorKind.ROWS, row=len(keys), value=keys[-1], says=fact) as caught:
+            read_verdicts(path, table=table)
+        assert caught.value.message.startswith(f"{path}, row")
+
+
 def test_rows_without_a_key_have_numbers(tmp_path):
     table, journal = started(tmp_path, key=None)
     listed = next_rows(table, journal, budget=3)

@@ -71,7 +71,7 @@ class VerdictOptions:
         from rareclass.review.reviewing import read_verdicts
 
         if self.verdicts is not None:
-            n_new = journal.add(read_verdicts(self.verdicts, self.correct), rows.keys)
+            n_new = journal.add(read_verdicts(self.verdicts, self.correct, rows), rows.keys)
             console.print(f"{counted(n_new, 'new verdict')} of {screen.file_text(self.verdicts)}.")
 
 

@@ -18,9 +18,9 @@ from rareclass.model.facts import RareClassFacts, ScoredRows
 from rareclass.model.model import Model
 from rareclass.model.threshold import CheckedRows
 from rareclass.review.journal import Header, Listed, ReviewJournal, Round, Verdict
-from rareclass.review.table import read_review_table
+from rareclass.review.table import check_listed, read_review_table
 from rareclass.tables.dialect import DETECTED, TextSettings
-from rareclass.tables.table_file import named_columns, open_rows
+from rareclass.tables.table_file import TableFile, named_columns, open_rows
 
 KEY, LABEL, REASON, CHANCE = "row", "label", "reason", "chance"
 _REASONS = {"alert": CheckReason.SCORE, **{str(each): each for each in CheckReason}}
@@ -139,9 +139,12 @@ def import_checks(
     Raises `InputError` for columns, labels, reasons, chances and rows that cannot be.
     """
     facts = model.rare_class
-    rows = _read_checks(checks, facts, text)
+    file = named_columns(open_rows(checks, text))
+    rows = _read_checks(file, facts)
     key = None if rows.columns[0] == KEY else rows.columns[0]
     table = read_review_table(data, facts.target, key, text=text)
+    keys = rows[rows.columns[0]].fill_null("").to_list()
+    check_listed(str(file.path), dict(enumerate(keys, 1)), table)
     is_random = (rows[REASON] == CheckReason.RANDOM).to_numpy()
     n_others = table.labels.null_count() - int((~is_random).sum())
     usual = np.where(is_random, is_random.sum() / max(n_others, 1), 1.0)
@@ -151,7 +154,6 @@ def import_checks(
     labels = facts.labels, tuple(label for label in rest if label not in facts.labels)
     header = Header(facts.target, *labels, len(table.keys), table.fingerprint, key)
     journal = ReviewJournal.create(path, header)
-    keys = rows[rows.columns[0]].to_list()
     listed = zip(keys, reason.tolist(), chance.tolist(), strict=True)
     journal.add_round(Round(1, tuple(Listed(*row) for row in listed)))
     said = zip(keys, rows[LABEL], strict=True)
@@ -159,9 +161,8 @@ def import_checks(
     return journal
 
 
-def _read_checks(checks: Any, facts: RareClassFacts, text: TextSettings) -> pl.DataFrame:
+def _read_checks(file: TableFile, facts: RareClassFacts) -> pl.DataFrame:
     """Read key, label, reason and chance of checked rows; refuse cells that cannot be."""
-    file = named_columns(open_rows(checks, text))
     cells = pl.concat(list(file.batches()), how="vertical_relaxed")
     names = [name for name in cells.columns if name not in (LABEL, REASON, CHANCE)]
     if len(names) != 1 or not {LABEL, REASON} <= {*cells.columns}:
@@ -183,7 +184,7 @@ def _read_checks(checks: Any, facts: RareClassFacts, text: TextSettings) -> pl.D
         if is_odd.any():
             row = int(is_odd.arg_true()[0])
             raise InputError(
-                f"Column {name!r} holds {texts[name][row]!r} at row {row + 1:,}.",
+                f"{file.path}, row {row + 1}: column {name!r} holds {texts[name][row]!r}.",
                 name_hint(str(texts[name][row]), [str(each) for each in among], "It may hold"),
                 kind,
                 column=name,

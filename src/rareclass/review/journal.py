@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -201,7 +201,7 @@ class ReviewJournal:
             said, new = dict(self.verdicts), list[Verdict]()
             for verdict in verdicts:
                 if verdict.key not in known:
-                    raise self._unknown_row(verdict.key, known)
+                    raise unknown_row(self.path, verdict.key, known, self.header.key)
                 before = said.get(verdict.key)
                 self._check(verdict, before)
                 if before is None or before.label != verdict.label:
@@ -222,12 +222,9 @@ class ReviewJournal:
             if not is_rare:
                 known, others = others, known
             if label in others:
-                raise InputError(
-                    f"Label {label!r} is {'not rare' if is_rare else 'rare'} in {self.path}.",
-                    "A label keeps its meaning; start another journal.",
-                    ErrorKind.LABELS,
-                    value=label,
-                )
+                message = f"Label {label!r} is {'not rare' if is_rare else 'rare'} in {self.path}."
+                remedy = "A label keeps its meaning; start another journal."
+                raise InputError(message, remedy, ErrorKind.LABELS, value=label)
             if label not in known:
                 append([json.dumps({"kind": "label", "label": label, "is_rare": is_rare})])
 
@@ -237,18 +234,13 @@ class ReviewJournal:
         named = ("target", ours.target, target), ("key column", ours.key, key)
         for what, of_journal, given in named:
             if of_journal != given:
-                raise InputError(
-                    f"{self.path} has the {what} {of_journal!r}, and {given!r} is given.",
-                    f"Give the {what} of the journal, or another journal.",
-                    ErrorKind.COMBINATION,
-                    value=given,
-                )
+                message = f"{self.path} has the {what} {of_journal!r}, and {given!r} is given."
+                remedy = f"Give the {what} of the journal, or another journal."
+                raise InputError(message, remedy, ErrorKind.COMBINATION, value=given)
         if ours.fingerprint != fingerprint:
-            raise InputError(
-                f"{self.path} is the journal of another table, of {ours.n_rows:,} rows.",
-                "Give the table of the journal, with all its rows, or start another journal.",
-                ErrorKind.ROWS,
-            )
+            message = f"{self.path} is the journal of another table, of {ours.n_rows:,} rows."
+            remedy = "Give the table of the journal, with all its rows, or start another journal."
+            raise InputError(message, remedy, ErrorKind.ROWS)
 
     def states(
         self,
@@ -319,7 +311,7 @@ class ReviewJournal:
             )
         for key in (*self.verdicts, *self._listed_in):
             if key not in place:
-                raise self._unknown_row(key, place)
+                raise unknown_row(self.path, key, place, self.header.key)
         return place
 
     # -- reading -------------------------------------------------------------------------------
@@ -431,12 +423,9 @@ class ReviewJournal:
     def _check_chances(self, new: Round) -> None:
         odd = [row.chance for row in new.listed if not 0.0 < row.chance <= 1.0]
         if odd:
-            raise InputError(
-                f"{self.path}: a row of round {new.number} has the chance {odd[0]}.",
-                "A chance is above 0, and at most 1.",
-                ErrorKind.SETTING,
-                value=odd[0],
-            )
+            message = f"{self.path}: a row of round {new.number} has the chance {odd[0]}."
+            remedy = "A chance is above 0, and at most 1."
+            raise InputError(message, remedy, ErrorKind.SETTING, value=odd[0])
 
     def _check(self, verdict: Verdict, before: Verdict | None) -> None:
         """Refuse a verdict that cannot be kept."""
@@ -461,34 +450,27 @@ class ReviewJournal:
                 value=verdict.key,
             )
         if verdict.round is not None and not 0 <= verdict.round <= len(self.rounds):
-            raise InputError(
-                f"Row {verdict.key}: there is no round {verdict.round} in {self.path}.",
-                f"It has {counted(len(self.rounds), 'round')}.",
-                ErrorKind.ROWS,
-                value=verdict.round,
-            )
-
-    def _unknown_row(self, key: str, known: Collection[str]) -> InputError:
-        padded = [each for each in known if each.lstrip("0") == key and each != key]
-        remedy = "Verdicts name rows as the list of the review does."
-        if padded:
-            remedy = f"{padded[0]!r} is: a spreadsheet may have taken its zeros. Load it as text."
-        named = "a row number" if self.header.key is None else f"in column {self.header.key!r}"
-        return InputError(
-            f"Row {key!r} is unknown: it is not {named} of the table.",
-            remedy,
-            ErrorKind.ROWS,
-            column=self.header.key,
-            value=key,
-        )
+            message = f"Row {verdict.key}: there is no round {verdict.round} in {self.path}."
+            remedy = f"It has {counted(len(self.rounds), 'round')}."
+            raise InputError(message, remedy, ErrorKind.ROWS, value=verdict.round)
 
     def _damaged(self, line: int, why: str) -> InputError:
-        return InputError(
-            f"{self.path}, line {line}: no line of a review's journal, for {why}.",
-            "Restore the file from a copy, or take that line out.",
-            ErrorKind.DAMAGED_FILE,
-            row=line,
-        )
+        message = f"{self.path}, line {line}: no line of a review's journal, for {why}."
+        remedy = "Restore the file from a copy, or take that line out."
+        return InputError(message, remedy, ErrorKind.DAMAGED_FILE, row=line)
+
+
+def unknown_row(
+    where: object, key: str, known: Iterable[str], column: str | None, row: int | None = None
+) -> InputError:
+    """Return the error of a key that no row of a table has; `column` holds the keys."""
+    remedy = "Name rows as the list of the review does."
+    for same in known:
+        if same.lstrip("0") == key:
+            remedy = f"{same!r} is: a spreadsheet may have dropped its zeros. Load it as text."
+    named = "a row number" if column is None else f"in column {column!r}"
+    message = f"{where}: row {key!r} is unknown: it is not {named} of the table."
+    return InputError(message, remedy, ErrorKind.ROWS, column=column, row=row, value=key)
 
 
 def _now() -> str:

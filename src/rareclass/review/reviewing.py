@@ -25,7 +25,7 @@ from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
 from rareclass.review.journal import Listed, ReviewJournal, Round, Verdict
 from rareclass.review.selection import Shares, lean_to_cases, log_rank, select_rows
-from rareclass.review.table import ReviewTable
+from rareclass.review.table import ReviewTable, check_listed
 from rareclass.tables.table_file import TableFile, batch_rows_for, named_columns, open_rows
 
 Floats = NDArray[np.float64]
@@ -279,25 +279,26 @@ def rows_of(file: TableFile, wanted: Any) -> pl.DataFrame:
     return pl.concat(parts)[np.argsort(np.argsort(wanted, kind="stable"), kind="stable")]
 
 
-def read_verdicts(sheet: Any, corrects: bool = False) -> list[Verdict]:
+def read_verdicts(
+    sheet: Any, corrects: bool = False, table: ReviewTable | None = None
+) -> list[Verdict]:
     """Read the verdicts of a list that a person filled in; rows without a verdict are left out.
 
-    Parameters
-    ----------
-    sheet : table or path
-        With the columns ``review row`` and ``review verdict``, and ``review note`` if any.
-    corrects : bool, default=False
-        Whether these verdicts may replace others.
+    The `sheet` is a table or path with the columns ``review row`` and ``review verdict``, and
+    ``review note`` if any. Verdicts that `corrects` may replace others. Raises `InputError` where
+    two verdicts are on one row, or one is on a row that the `table` does not have.
     """
     names = [f"review {name}" for name in (ROW, VERDICT)]
     file = named_columns(open_rows(sheet), names)
     note = f"review {NOTE}"
     names += [note] if note in file.columns else []
     cells = pl.concat(list(file.batches(names)))
-    texts = [labels_as_text(cells[name]).to_list() for name in names]
-    notes = texts[2] if len(texts) > 2 else [None] * cells.height
-    return [
-        Verdict(str(key), label, note=remark or "", corrects=corrects)
-        for key, label, remark in zip(texts[0], texts[1], notes, strict=True)
-        if label is not None
-    ]
+    keys, labels, *notes = (labels_as_text(cells[name]).fill_null("") for name in names)
+    lines = enumerate(zip(keys, labels, *notes, strict=True), start=1)
+    said = {
+        row: Verdict(key, label, note="".join(note), corrects=corrects)
+        for row, (key, label, *note) in lines
+        if label
+    }
+    check_listed(str(file.path), {row: each.key for row, each in said.items()}, table)
+    return list(said.values())

@@ -24,7 +24,7 @@ from rareclass.labels.states import UNKNOWN
 from rareclass.machine import size_text
 from rareclass.model.model import Model
 from rareclass.model.targets import rare_target
-from rareclass.review.journal import Header, ReviewJournal, fingerprint_of
+from rareclass.review.journal import Header, ReviewJournal, fingerprint_of, unknown_row
 from rareclass.tables.columns import Column, facts_of
 from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.table_file import TableFile, named_columns, open_rows
@@ -211,12 +211,9 @@ def read_review_table(
         unknown = pl.lit(None, pl.String).alias(target)
         file = named_columns(open_rows(pl.concat(list(file.batches())).with_columns(unknown)))
     if key == target:
-        raise InputError(
-            f"{setting('key')}: column {key!r} holds the labels.",
-            "Name a column whose values differ in all rows, or none.",
-            ErrorKind.COMBINATION,
-            column=key,
-        )
+        message = f"{setting('key')}: column {key!r} holds the labels."
+        remedy = "Name a column whose values differ in all rows, or none."
+        raise InputError(message, remedy, ErrorKind.COMBINATION, column=key)
     if key is not None:
         named_columns(file, [key], "key")
     left_out = [*drop, *({key} - {*drop} if key else ())]
@@ -279,6 +276,21 @@ def _keys(file: TableFile, key: str | None, n_rows: int) -> list[str]:
             value=cells[wrong[0]],
         )
     return cells.to_list()
+
+
+def check_listed(sheet: str, keys: dict[int, str], table: ReviewTable | None = None) -> None:
+    """Refuse a list that names a row twice, or one that the table does not have.
+
+    `keys` are those of the list by the number of their row in the `sheet`.
+    """
+    first, known = dict[str, int](), None if table is None else {*table.keys}
+    for row, key in keys.items():
+        where = f"{sheet}, row {row}"
+        if table is not None and known is not None and key not in known:
+            raise unknown_row(where, key, table.keys, table.key, row)
+        if first.setdefault(key, row) != row:
+            message = f"{where}: row {key!r} of the table stands in row {first[key]}, too."
+            raise InputError(message, "Leave one of them.", ErrorKind.ROWS, row=row, value=key)
 
 
 def open_journal(
