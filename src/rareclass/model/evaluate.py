@@ -245,7 +245,7 @@ def _of_alerts(model: Model, scores: NDArray[Any]) -> Iterator[Promise]:
         yield Promise.judged("Alerts in 10,000 rows", before, after, often / 2, 2 * often, ",.3g")
 
 
-def _a_period(alerts: NDArray[np.float64], level: float) -> Interval:
+def _a_period(alerts: NDArray[Any], level: float) -> Interval:
     """Student's interval of the mean, as alerts of one period come together; at least Poisson's."""
     mean, n = float(alerts.mean()), len(alerts)
     reach = special.stdtrit(n - 1, 0.5 + level / 2.0) * np.sqrt(max(alerts.var(ddof=1), mean) / n)
