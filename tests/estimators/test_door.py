@@ -56,7 +56,7 @@ def test_an_interrupt_in_a_loop_of_somebody_else_is_passed_on(model, share):
     def count(frame, event, _):
         nonlocal calls
         calls += event == "call" and "/rareclass/" in frame.f_code.co_filename
-        if calls >= stop_at:
+        if calls >= stop_at and frame.f_code.co_name != "<genexpr>":  # lost where one is closed
             raise KeyboardInterrupt
 
     def loop(folds):

@@ -198,11 +198,11 @@ def test_no_alert_is_a_file_with_a_head(month, tmp_path):
 
 
 @pytest.mark.sampled(0)
-def test_evaluate_says_alerts_a_day(month):
+def test_evaluate_says_how_frequent_alerts_are(month):
     words = ("evaluate", month.model, month.new)
     told = json_of(*words, "--time", "day")
-    (own,) = (each for each in told["promises"] if each["name"] == "Alerts a day")
-    assert own["measured"]["value"] == pytest.approx(told["decisions"][0]["alerts"] / (N / 100))
+    (own,) = (each for each in told["promises"] if each["name"] == "Alerts in 10,000 rows")
+    assert own["measured"]["value"] == pytest.approx(told["decisions"][0]["alerts"] / (N / 1e4))
     assert invoke(*words, "--time", "dai").exit_code == BAD_INPUT
 
 

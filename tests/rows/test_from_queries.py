@@ -94,8 +94,8 @@ def test_columns_in_the_order_asked_for(read):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"target": "z"}, r"target= there is no column 'z'.*a, b, c, w, y"),
-        ({"columns": ["a", "z"]}, "columns= there is no column 'z'"),
+        ({"target": "z"}, r"target=: there is no column 'z'.*a, b, c, w, y"),
+        ({"columns": ["a", "z"]}, "columns=: there is no column 'z'"),
         ({}, "column 'y' holds .*string, not numbers"),
     ],
 )
