@@ -83,7 +83,7 @@ def _table_sets(results: Results) -> str:
 
 
 def _verdict(results: Results) -> str:
-    """Which libraries RareClassifier is significantly ahead of, measure by measure."""
+    """Say measure by measure which libraries RareClassifier is significantly ahead of."""
     found = _tables(results)
     return ". ".join(
         f"{words[0].upper()}{words[1:]}: {headline.verdict(found, measure)}"

@@ -65,7 +65,7 @@ class Against(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """What the peer's figure is followed by: it is behind, ahead, or neither is significant."""
+        """Return the arrow after the peer's figure; none where nothing is significant."""
         if self.p is None or self.p >= LEVEL:
             return ""
         return " ↓" if self.wins > self.losses else " ↑"
