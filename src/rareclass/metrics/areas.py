@@ -74,14 +74,21 @@ def auc_influences(cells: RareCells) -> tuple[FloatArray, FloatArray]:
 
 
 def _cautious_variance(
-    cells: RareCells, of_rare: FloatArray, of_majority: FloatArray, share: float
+    cells: RareCells,
+    of_rare: FloatArray,
+    of_majority: FloatArray,
+    share: float,
+    max_fpr: float = 1.0,
 ) -> float:
-    """Variance from the influence of a row in each cell, with a made-up row in each class."""
+    """Variance from the influence of a row in each cell, with a made-up row in each class.
+
+    Of the majority that in the top `max_fpr` of it, which is so many times rarer.
+    """
     n_rare, n_majority = cells.n_rare, cells.n_majority
     majority = np.concatenate([cells.gaps, cells.tied])
     return (
         cautious_square_sum(cells.rare, of_rare, share) / n_rare / n_rare
-        + cautious_square_sum(majority, of_majority, share) / n_majority / n_majority
+        + cautious_square_sum(majority, of_majority, share, max_fpr) / n_majority / n_majority
     )
 
 
@@ -182,11 +189,8 @@ def area_estimate(cells: RareCells, max_fpr: float, standardized: bool = True) -
     """
     check_number("max_fpr", max_fpr, "a rate above 0 and at most 1", 0.0, 1.0, "(]")
     share = _share_of_top(cells, _top_of_majority(cells, max_fpr))
-    of_rare, of_majority = partial_auc_influences(cells, max_fpr)
-    weight = np.concatenate([cells.gaps, cells.tied])
-    variance = cautious_square_sum(cells.rare, of_rare, share) / cells.n_rare / cells.n_rare
-    squares = weight @ of_majority**2 + share * (1.0 - share) / max_fpr**2
-    variance = float(variance + squares / cells.n_majority / cells.n_majority)
+    influences = partial_auc_influences(cells, max_fpr)
+    variance = _cautious_variance(cells, *influences, share, max_fpr)
     n_trials = min(cells.n_rare, max_fpr * cells.n_majority)
     if not standardized:
         return ShareEstimate(share, share, variance, n_trials, 0.0, max_fpr)
@@ -195,8 +199,13 @@ def area_estimate(cells: RareCells, max_fpr: float, standardized: bool = True) -
     return ShareEstimate(share, share, variance, n_trials, 0.5 - factor * max_fpr / 2.0, factor)
 
 
-def partial_auc_influences(cells: RareCells, max_fpr: float) -> tuple[FloatArray, FloatArray]:
-    """Influence on ``A / p`` of a row in each cell; shapes as of `average_precision_influences`."""
+def partial_auc_influences(
+    cells: RareCells, max_fpr: float, standardized: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """Influence on ``A / p`` of a row in each cell; shapes as of `average_precision_influences`.
+
+    It is the same however the area is reported.
+    """
     top = _top_of_majority(cells, max_fpr)
     part = np.concatenate([top.part_of_gaps, top.part_of_ties])
     above, weight = rare_above(cells), np.concatenate([cells.gaps, cells.tied])

@@ -21,9 +21,10 @@ class TopEstimate(NamedTuple):
     """Estimate of what is at k, ``factor R`` and at most `most`, with its interval."""
 
     value: float
+    k: float
     recall: float  # R
     n_trials: float  # independent rare rows
-    factor: float = 1.0
+    factor: float
     most: float = 1.0
 
     def interval(self, level: float) -> Interval:
@@ -143,31 +144,27 @@ def precision_estimate(cells: RareCells, k: float) -> TopEstimate:
     """Estimate of the precision at k."""
     precision, n_rare = precision_in_top(cells, k), cells.n_rare
     recall = min(precision * (k / n_rare), 1.0)
-    return TopEstimate(precision, recall, n_rare, n_rare / k)
+    return TopEstimate(precision, k, recall, n_rare, n_rare / k)
 
 
 def recall_estimate(cells: RareCells, k: float) -> TopEstimate:
     """Estimate of the recall at k."""
-    recall = precision_estimate(cells, k).recall
-    return TopEstimate(recall, recall, cells.n_rare)
+    found = precision_estimate(cells, k)
+    return found._replace(value=found.recall, factor=1.0)
 
 
 def lift_estimate(
     cells: RareCells, k: float | None = None, share: float | None = None
 ) -> TopEstimate:
     """Estimate of the lift at k, or at a share of the rows."""
-    k, total = depth(cells, k, share), cells.n_rare + cells.n_majority
-    recall = precision_estimate(cells, k).recall
-    return TopEstimate(recall * total / k, recall, cells.n_rare, total / k, math.inf)
-
-
-def depth(cells: RareCells, k: float | None, share: float | None) -> float:
-    """Weight of the rows that are looked at: k itself, or that share of all."""
+    total = cells.n_rare + cells.n_majority
     if (k is None) == (share is None):
         raise combination_error(
             f"k={k!r} and share={share!r} say how many rows are looked at.", "Give one of them."
         )
-    if k is not None:
-        return k
-    check_number("share", share, "a share of the rows, above 0 and at most 1", 0.0, 1.0, "(]")
-    return share * (cells.n_rare + cells.n_majority)  # type: ignore[operator]
+    if share is not None:
+        check_number("share", share, "a share of the rows, above 0 and at most 1", 0.0, 1.0, "(]")
+        k = share * total
+    assert k is not None
+    found = precision_estimate(cells, k)
+    return found._replace(value=found.recall * total / k, factor=total / k, most=math.inf)

@@ -62,16 +62,18 @@ class ShareEstimate(NamedTuple):
         return Interval(*(self.offset + self.factor * bound for bound in bounds))
 
 
-def cautious_square_sum(weight: FloatArray, influence: FloatArray, share: float) -> float:
+def cautious_square_sum(
+    weight: FloatArray, influence: FloatArray, share: float, part: float = 1.0
+) -> float:
     """Squared influences added up, with one made-up row of the greatest possible spread.
 
-    ``sum_i weight_i influence_i**2 + share (1 - share)``. The influence of a row on a mean of
-    numbers in [0, 1] has variance ``share (1 - share)`` at most. A sample of few rows often shows
-    none of the spread that is there (all but one rare row at the very top); the extra row is worth
-    1 / n of the answer and keeps the interval honest: docs/decisions/0005 has the coverage with
-    and without it.
+    ``sum_i weight_i influence_i**2 + share (1 - share) / part**2``, where the measure is a mean
+    over a `part` of the rows. The influence of a row on a mean of numbers in [0, 1] has variance
+    ``share (1 - share)`` at most. A sample of few rows often shows none of the spread that is there
+    (all but one rare row at the very top); the extra row is worth 1 / n of the answer and keeps the
+    interval honest: docs/decisions/0005 has the coverage with and without it.
     """
-    return float(weight @ influence**2) + share * (1.0 - share)
+    return float(weight @ influence**2) + share * (1.0 - share) / part**2
 
 
 def stretch_for_training(n_tested: float, n_train: float) -> float:

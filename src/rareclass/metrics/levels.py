@@ -74,30 +74,6 @@ def mauc(
     return _mauc(level_cells(y, scores, sample_weight, levels))
 
 
-def mauc_estimate(
-    y: Any,
-    scores: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    levels: Any = None,
-    n_draws: int = 200,
-    random_state: Any = 0,
-) -> ShareEstimate:
-    """MAUC with its variance V over rows drawn again, and one made-up row in each level.
-
-    A level of few rows that happen to rank alike shows none of the spread that is there, so the
-    row of the greatest possible spread is added: ``V + c sum_r ((W - W_r) / N)**2`` with
-    ``c = MAUC (1 - MAUC)``, W the weight of all rows and N that of all pairs. It rests on as many
-    trials as there are rows outside the most frequent level.
-    """
-    cells = level_cells(y, scores, sample_weight, levels)
-    variance = _variance_of_draws(_mauc, cells, n_draws, random_state)
-    value, mass = _mauc(cells), cells.mass
-    total = mass.sum()
-    spread = (((total - mass[mass > 0.0]) / _pairs(mass)) ** 2).sum()
-    variance += float(value * (1.0 - value) * spread)
-    return ShareEstimate(value, value, variance, float(total - mass.max()))
-
-
 def _mauc(cells: LevelCells) -> float:
     # Not at the top: numba takes longer to load than small samples take to sort.
     from rareclass.metrics import _ranking_jit as jit
@@ -152,31 +128,6 @@ def vus(
     return _vus(level_cells(y, scores, sample_weight, levels))
 
 
-def vus_estimate(
-    y: Any,
-    scores: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    levels: Any = None,
-    n_draws: int = 200,
-    random_state: Any = 0,
-) -> ShareEstimate:
-    """VUS with its variance over rows drawn again, and one made-up row in each level.
-
-    A row of level k is in order with the others' with a chance between 0 and ``V_k``, the VUS of
-    all other levels, so that the made-up row of the greatest possible spread adds
-    ``VUS (V_k - VUS) / W_k**2``. It rests on as many trials as the rarest level has rows.
-    """
-    cells = level_cells(y, scores, sample_weight, levels)
-    variance = _variance_of_draws(_vus, cells, n_draws, random_state)
-    value, mass = _vus(cells), cells.mass
-    for code in np.flatnonzero(mass):
-        others = np.where(cells.codes == code, 0.0, cells.weight)
-        spread = max(_vus(cells._replace(weight=others)) - value, 0.0)
-        variance += value * spread / float(mass[code]) ** 2
-    rarest = float(mass[mass > 0.0].min())
-    return ShareEstimate(value, value, variance, rarest)
-
-
 def _vus(cells: LevelCells) -> float:
     """VUS of the levels that have weight; cells without weight may be among them."""
     # Not at the top: numba takes longer to load than small samples take to sort.
@@ -192,6 +143,57 @@ def _vus(cells: LevelCells) -> float:
     share /= np.bincount(codes, share)[codes]
     chance = jit.chance_in_order(codes.astype(np.int64), ends, share, len(present))
     return float(np.clip(chance, 0.0, 1.0))
+
+
+def level_estimate(
+    measure: str,
+    y: Any,
+    scores: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    levels: Any = None,
+    n_draws: int = 200,
+    random_state: Any = 0,
+) -> ShareEstimate:
+    """MAUC or VUS with its variance over rows drawn again, and one made-up row in each level.
+
+    A level of few rows that happen to rank alike shows none of the spread that is there, so the
+    row of the greatest possible spread is added.
+    """
+    cells = level_cells(y, scores, sample_weight, levels)
+    of_cells, made_up = _MEASURES[measure]
+    variance = _variance_of_draws(of_cells, cells, n_draws, random_state)
+    value = of_cells(cells)
+    added, n_trials = made_up(cells, value)
+    return ShareEstimate(value, value, sum(added, variance), n_trials)
+
+
+def _mauc_made_up(cells: LevelCells, value: float) -> tuple[list[float], float]:
+    """Variances of the made-up rows of MAUC, added up, and the trials that it rests on.
+
+    ``c sum_r ((W - W_r) / N)**2`` with ``c = MAUC (1 - MAUC)``, W the weight of all rows and N that
+    of all pairs; as many trials as there are rows outside the most frequent level.
+    """
+    mass = cells.mass
+    total = mass.sum()
+    spread = (((total - mass[mass > 0.0]) / _pairs(mass)) ** 2).sum()
+    return [float(value * (1.0 - value) * spread)], float(total - mass.max())
+
+
+def _vus_made_up(cells: LevelCells, value: float) -> tuple[list[float], float]:
+    """Variance of the made-up row of each level for VUS, and the trials that it rests on.
+
+    A row of level k is in order with the others' with a chance between 0 and ``V_k``, the VUS of
+    all other levels: ``VUS (V_k - VUS) / W_k**2``. As many trials as the rarest level has rows.
+    """
+    mass, added = cells.mass, []
+    for code in np.flatnonzero(mass):
+        others = np.where(cells.codes == code, 0.0, cells.weight)
+        spread = max(_vus(cells._replace(weight=others)) - value, 0.0)
+        added.append(value * spread / float(mass[code]) ** 2)
+    return added, float(mass[mass > 0.0].min())
+
+
+_MEASURES = {"mauc": (_mauc, _mauc_made_up), "vus": (_vus, _vus_made_up)}
 
 
 def read_levels(

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
@@ -11,11 +12,11 @@ from rareclass.metrics.areas import area_estimate, auc_estimate, average_precisi
 from rareclass.metrics.at_k import lift_estimate, precision_estimate, recall_estimate
 from rareclass.metrics.expected_cost import cost_estimate
 from rareclass.metrics.intervals import Interval, normal_quantile
-from rareclass.metrics.levels import mauc_estimate, vus_estimate
+from rareclass.metrics.levels import level_estimate
 from rareclass.metrics.rare_cells import cells_of
 
-# Parameters of what makes a measure that are columns of rows, and no options of the measure.
-_COLUMNS = ("cells", "pair", "y", "scores", "sample_weight")
+# Parameters of an estimate that are columns of rows, and no options of the measure.
+_COLUMNS = ("cells", "y", "scores", "sample_weight")
 
 
 class Estimate(Protocol):
@@ -107,11 +108,10 @@ Made = TypeVar("Made")
 def known_measure(
     measure: Any, made: Mapping[str, Callable[..., Made]], options: dict[str, Any]
 ) -> Callable[..., Made]:
-    """Look up what makes a measure; unknown measures, unknown and missing options are refused."""
+    """Look up what makes a measure; refuse measures and options that its estimate does not have."""
     if not isinstance(measure, str) or measure not in made:
         raise unknown_name(f"measure={measure!r} is not known.", str(measure), made)
-    make = made[measure]
-    parameters = inspect.signature(make).parameters
+    parameters = inspect.signature(_ESTIMATES[measure]).parameters
     taken = {name: each for name, each in parameters.items() if name not in _COLUMNS}
     for name in options:
         if name not in taken:
@@ -122,13 +122,13 @@ def known_measure(
     for name, each in taken.items():
         if each.default is each.empty and name not in options:
             raise combination_error(f"{measure!r} needs {name}=.", "Give it.")
-    return make
+    return made[measure]
 
 
 _OF_COLUMNS: Mapping[str, Callable[..., Estimate]] = {
     "expected_cost": cost_estimate,
-    "mauc": mauc_estimate,
-    "vus": vus_estimate,
+    "mauc": partial(level_estimate, "mauc"),
+    "vus": partial(level_estimate, "vus"),
 }
 _ESTIMATES: Mapping[str, Callable[..., Estimate]] = {
     "roc_auc": auc_estimate,

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from rareclass.metrics.areas import (
@@ -26,7 +26,6 @@ from rareclass.metrics.areas import (
 )
 from rareclass.metrics.at_k import (
     TopEstimate,
-    depth,
     lift_estimate,
     precision_estimate,
     precision_in_top,
@@ -41,8 +40,8 @@ from rareclass.metrics.expected_cost import (
 )
 from rareclass.metrics.intervals import Interval, ShareEstimate, difference_interval
 from rareclass.metrics.named_measures import Estimate
-from rareclass.metrics.rare_cells import RareCells, find_cells, is_worth_compiling
-from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredPair
+from rareclass.metrics.rare_cells import PlacedRows, RareCells, is_worth_compiling, place_rows
+from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredClasses, ScoredPair
 
 _ROUNDING = 1e-9
 
@@ -110,40 +109,20 @@ class RowInfluences(NamedTuple):
     of_majority: FloatArray  # shape (n_majority,)
 
 
-class _Column(NamedTuple):
-    """One score column, counted around its rare scores, and the cell of each row."""
-
-    cells: RareCells
-    rare_at: NDArray[np.int64]  # place of each rare row among the distinct rare scores
-    majority_at: NDArray[np.int64]  # cell of each majority row: gap 0, tie 0, gap 1, ..., gap d
-
-    @classmethod
-    def of(cls, pair: ScoredPair, rare: FloatArray, majority: FloatArray) -> "_Column":
-        """Count the rows of both classes; O(n log n_rare) time, O(n) memory."""
-        distinct = np.unique(rare)
-        compiled = is_worth_compiling(rare.size + majority.size)
-        rare_at = find_cells(distinct, rare, compiled) // 2
-        majority_at = find_cells(distinct, majority, compiled)
-        held = np.bincount(rare_at, pair.rare.weight, distinct.size).astype(np.float64)
-        n_cells = 2 * distinct.size + 1
-        counts = np.bincount(majority_at, pair.majority.weight, n_cells).astype(np.float64)
-        cells = RareCells(distinct, held, tied=counts[1::2], gaps=counts[0::2])
-        return cls(cells, rare_at, majority_at)
-
-    def of_rows(self, of_rare: FloatArray, of_majority: FloatArray) -> RowInfluences:
-        """Hand the influences of cells out to the rows; of the majority the gaps, then the ties."""
-        n_gaps = self.cells.gaps.size
-        table = np.empty(of_majority.size)
-        table[0::2], table[1::2] = of_majority[:n_gaps], of_majority[n_gaps:]
-        return RowInfluences(of_rare[self.rare_at], table[self.majority_at])
+def _of_rows(placed: PlacedRows, of_rare: FloatArray, of_majority: FloatArray) -> RowInfluences:
+    """Hand the influences of cells out to the rows; of the majority the gaps, then the ties."""
+    n_gaps = placed.cells.gaps.size
+    table = np.empty(of_majority.size)
+    table[0::2], table[1::2] = of_majority[:n_gaps], of_majority[n_gaps:]
+    return RowInfluences(of_rare[placed.rare_at], table[placed.majority_at])
 
 
-def _columns(pair: ScoredPair) -> list[_Column]:
+def _columns(pair: ScoredPair) -> list[PlacedRows]:
     """Both columns; many rows in two threads, as compiled code lets go of the interpreter."""
     if not is_worth_compiling(pair.rare.a.size + pair.majority.a.size):
-        return [_Column.of(pair, *each) for each in pair.columns]
+        return [place_rows(each) for each in pair.columns]
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda each: _Column.of(pair, *each), pair.columns))
+        return list(pool.map(place_rows, pair.columns))
 
 
 def roc_auc_evidence(pair: ScoredPair) -> PairEvidence:
@@ -156,32 +135,19 @@ def roc_auc_evidence(pair: ScoredPair) -> PairEvidence:
     return _share_evidence(pair, estimate, auc_influences, n_trials, "DeLong")
 
 
-def average_precision_evidence(pair: ScoredPair) -> PairEvidence:
-    """Both intervals of average precision, their correlation by the influence of each row."""
-    n_trials = [_n_trials(pair.rare)]
-    return _share_evidence(pair, average_precision_estimate, average_precision_influences, n_trials)
-
-
-def partial_auc_evidence(
-    pair: ScoredPair, max_fpr: float, standardized: bool = True
-) -> PairEvidence:
-    """Both intervals of the partial AUC, their correlation by the influence of each row."""
-    estimate = partial(area_estimate, max_fpr=max_fpr, standardized=standardized)
-    influences = partial(partial_auc_influences, max_fpr=max_fpr)
-    return _share_evidence(pair, estimate, influences, [_n_trials(pair.rare)])
-
-
 def _share_evidence(
     pair: ScoredPair,
-    estimate: Callable[[RareCells], ShareEstimate],
-    influences: Callable[[RareCells], tuple[FloatArray, FloatArray]],
-    n_trials: Sequence[float],
+    estimate: Callable[..., ShareEstimate],
+    influences: Callable[..., tuple[FloatArray, FloatArray]],
+    n_trials: Sequence[float] = (),
     method: str = "influence",
+    **options: Any,
 ) -> PairEvidence:
     """Intervals on the logit scale; where rows move together, with the variance of the groups."""
-    columns = _columns(pair)
-    shares = [estimate(each.cells) for each in columns]
-    spread = spread_of_rows(pair, *(each.of_rows(*influences(each.cells)) for each in columns))
+    columns, n_trials = _columns(pair), n_trials or [_n_trials(pair.rare)]
+    shares = [estimate(each.cells, **options) for each in columns]
+    rows = [_of_rows(each, *influences(each.cells, **options)) for each in columns]
+    spread = spread_of_rows(pair, *rows)
     made_up = [sum(_made_up_share(each.value, n) for n in n_trials) for each in shares]
     if pair.n_groups:
         shares = [
@@ -192,28 +158,21 @@ def _share_evidence(
     return _evidence(pair, shares, spread.scaled(squared), [squared * x for x in made_up], method)
 
 
-def lift_at_k_evidence(
-    pair: ScoredPair, k: float | None = None, share: float | None = None
-) -> PairEvidence:
-    """Both intervals of the lift at k, their correlation by the influence of each row."""
-    return _at_k_evidence(lift_estimate, pair, depth(_columns(pair)[0].cells, k, share))
-
-
 def _at_k_evidence(
-    estimate: Callable[[RareCells, float], TopEstimate], pair: ScoredPair, k: float
+    pair: ScoredPair, estimate: Callable[..., TopEstimate], **options: Any
 ) -> PairEvidence:
     """Both Wilson's intervals of the recall among the top k, times a factor."""
     cells, n_rare = [each.cells for each in _columns(pair)], _n_trials(pair.rare)
-    estimates = [estimate(each, k)._replace(n_trials=n_rare) for each in cells]
+    estimates = [estimate(each, **options)._replace(n_trials=n_rare) for each in cells]
     of_columns = zip(pair.columns, cells, strict=True)
-    rows = [_recall_influences(pair, *scores, of_each, k) for scores, of_each in of_columns]
+    rows = [_recall_influences(pair, *each, estimates[0].k) for each in of_columns]
     squared = estimates[0].factor ** 2
     made_up = [squared * _made_up_share(each.recall, n_rare) for each in estimates]
     return _evidence(pair, estimates, spread_of_rows(pair, *rows).scaled(squared), made_up)
 
 
 def _recall_influences(
-    pair: ScoredPair, rare: FloatArray, majority: FloatArray, cells: RareCells, k: float
+    pair: ScoredPair, column: ScoredClasses, cells: RareCells, k: float
 ) -> RowInfluences:
     """Influence of each row on R, the recall among the top k.
 
@@ -221,7 +180,7 @@ def _recall_influences(
     influence is ``(1 - L) ([in top] - R)`` of a rare row and ``-L W- / W+ ([in top] - F)`` of a
     majority row, F the share of the majority in the top.
     """
-    scores = np.concatenate([rare, majority])
+    scores, n_rare = np.concatenate(column[:2]), column.rare.size
     weight = np.concatenate([rows.weights() for rows in (pair.rare, pair.majority)])
     order = np.argsort(-scores, kind="stable")
     reached = np.cumsum(weight[order])
@@ -229,10 +188,10 @@ def _recall_influences(
     tied = float(weight[scores == cut].sum())
     part = min((k - float(weight[scores > cut].sum())) / tied, 1.0)
     in_top = (scores > cut) + part * (scores == cut)
-    of_rare, of_majority = in_top[: rare.size], in_top[rare.size :]
+    of_rare, of_majority = in_top[:n_rare], in_top[n_rare:]
     at_cut = _rare_at_cut(cells, k)
-    of_rare = of_rare - weight[: rare.size] @ of_rare / cells.n_rare
-    of_majority = of_majority - weight[rare.size :] @ of_majority / cells.n_majority
+    of_rare = of_rare - weight[:n_rare] @ of_rare / cells.n_rare
+    of_majority = of_majority - weight[n_rare:] @ of_majority / cells.n_majority
     lost = -at_cut * cells.n_majority / cells.n_rare
     return RowInfluences((1.0 - at_cut) * of_rare, lost * of_majority)
 
@@ -261,13 +220,12 @@ def expected_cost_evidence(
     fp, fn = cost_columns(cost_fp, cost_fn, pair.n_rows)
     total = pair.rare.mass + pair.majority.mass
     estimates, columns, made_up, alerts = [], [], [], []
-    for one, cut in enumerate(at):
+    for column, cut in zip(pair.columns, at, strict=True):
         check_threshold(cut)
         parts: list[ClassCost] = []
         influences = []
-        classes = (pair.rare, fn, False), (pair.majority, fp, True)
-        for scores, (rows, amounts, is_error_above) in zip(pair.columns[one], classes, strict=True):
-            error = (scores > cut) == is_error_above
+        classes = (column.rare <= cut, pair.rare, fn), (column.majority > cut, pair.majority, fp)
+        for error, rows, amounts in classes:
             amount = amounts.compress(rows.mask)
             parts.append(class_cost(error, amount, rows.weight, total, rows.group))
             # Of a mean over the class, times the class's share of the rows.
@@ -275,18 +233,24 @@ def expected_cost_evidence(
         estimates.append(CostEstimate(tuple(parts)))
         columns.append(RowInfluences(*influences))
         made_up.append(sum(part.made_up for part in parts))
-        alerts.append(np.concatenate(pair.columns[one]) > cut)
+        alerts.append(np.concatenate(column[:2]) > cut)
     evidence = _evidence(pair, estimates, spread_of_rows(pair, *columns), made_up)
     return evidence._replace(is_same=np.array_equal(alerts[0], alerts[1]))
 
 
 EVIDENCE: Mapping[str, Callable[..., PairEvidence]] = {
     "roc_auc": roc_auc_evidence,
-    "average_precision": average_precision_evidence,
-    "precision_at_k": partial(_at_k_evidence, precision_estimate),
-    "recall_at_k": partial(_at_k_evidence, recall_estimate),
-    "lift_at_k": lift_at_k_evidence,
-    "partial_auc": partial_auc_evidence,
+    "average_precision": partial(
+        _share_evidence,
+        estimate=average_precision_estimate,
+        influences=average_precision_influences,
+    ),
+    "partial_auc": partial(
+        _share_evidence, estimate=area_estimate, influences=partial_auc_influences
+    ),
+    "precision_at_k": partial(_at_k_evidence, estimate=precision_estimate),
+    "recall_at_k": partial(_at_k_evidence, estimate=recall_estimate),
+    "lift_at_k": partial(_at_k_evidence, estimate=lift_estimate),
     "expected_cost": expected_cost_evidence,
 }
 

@@ -6,7 +6,7 @@ Where exactly they lie between two neighbouring rare scores changes nothing, so 
 No score is rounded or put in a bin.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,27 +60,31 @@ def cells_of(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = 
 
 def collapse(split: ScoredClasses) -> RareCells:
     """Count both classes around the d distinct rare scores: O(n log n_rare) time, O(n) memory."""
-    scores, rare = weigh_distinct(split.rare, split.rare_weight)
+    return place_rows(split).cells
+
+
+class PlacedRows(NamedTuple):
+    """Both classes counted around the rare scores, and the place of each row."""
+
+    cells: RareCells
+    rare_at: NDArray[np.intp]  # of each rare row among the distinct rare scores
+    majority_at: NDArray[np.int64]  # cell of each majority row: gap 0, tie 0, gap 1, ..., gap d
+
+
+def place_rows(split: ScoredClasses) -> PlacedRows:
+    """Count the rows as `collapse`, and say where each is."""
+    distinct, rare_at = np.unique(split.rare, return_inverse=True)
     compiled = is_worth_compiling(split.rare.size + split.majority.size)
-    cells = weigh_cells(scores, split.majority, split.majority_weight, compiled)
-    return RareCells(scores, rare, tied=cells[1::2], gaps=cells[0::2])
+    majority_at = find_cells(distinct, split.majority, compiled)
+    rare = weigh(rare_at, split.rare_weight, distinct.size)
+    counts = weigh(majority_at, split.majority_weight, 2 * distinct.size + 1)
+    cells = RareCells(distinct, rare, tied=counts[1::2], gaps=counts[0::2])
+    return PlacedRows(cells, rare_at, majority_at)
 
 
-def weigh_cells(
-    distinct: FloatArray, scores: FloatArray, weight: FloatArray | None, compiled: bool = True
-) -> FloatArray:
-    """Weight of the rows in each of the 2 d + 1 cells, added in row order."""
-    cell = find_cells(distinct, scores, compiled)
-    return np.bincount(cell, weight, 2 * distinct.size + 1).astype(np.float64)
-
-
-def weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Return the distinct scores, ascending, and the weight of the rows at each."""
-    if weight is None:
-        distinct, counts = np.unique(scores, return_counts=True)
-        return distinct, counts.astype(np.float64)
-    distinct, inverse = np.unique(scores, return_inverse=True)
-    return distinct, np.bincount(inverse, weight).astype(np.float64)
+def weigh(place: NDArray[Any], weight: FloatArray | None, n_places: int) -> FloatArray:
+    """Weight of the rows in each place, added in row order."""
+    return np.bincount(place, weight, n_places).astype(np.float64)
 
 
 def find_cells(distinct: FloatArray, scores: FloatArray, compiled: bool) -> NDArray[np.int64]:

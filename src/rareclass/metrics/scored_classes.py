@@ -1,5 +1,6 @@
 """Labels, scores and weights checked, and split into the rare rows and the majority."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,16 +32,26 @@ def split_scores(
     pass, O(n) time and memory.
     """
     value, weight = check_scores(scores, sample_weight)
-    label = label_column(y, value.size)
-    if weight is None:
-        split = ScoredClasses(value.compress(label), value.compress(~label), None, None)
-    else:
-        rare, other = label & (weight > 0), ~label & (weight > 0)
-        # compress() takes 0.4 of the time of value[rare] where the classes are mixed.
-        columns = (column.compress(mask) for column in (value, weight) for mask in (rare, other))
-        split = ScoredClasses(*columns)
-    check_both_classes("scores", split.rare.size, split.majority.size, value.size, weight)
-    return split
+    rare, majority = _by_class("scores", label_column(y, value.size), weight, [value, weight])
+    return ScoredClasses(rare[1], majority[1], rare[2], majority[2])
+
+
+def _by_class(
+    scores: str, label: NDArray[np.bool_], weight: FloatArray | None, columns: Sequence[Any]
+) -> list[list[Any]]:
+    """Return for each class which rows are of it, those of weight 0 left out, and its columns.
+
+    Refuses a class without rows, naming the column of `scores`.
+    """
+    kept = None if weight is None else weight > 0
+    parts: list[list[Any]] = []
+    for mask in (label, ~label):
+        own = mask if kept is None else mask & kept
+        # compress() takes 0.4 of the time of column[own] where the classes are mixed.
+        parts.append([own, *(None if each is None else each.compress(own) for each in columns)])
+    n_rare, n_majority = (part[1].size for part in parts)
+    check_both_classes(scores, n_rare, n_majority, label.size, weight)
+    return parts
 
 
 def check_scores(
@@ -181,13 +192,15 @@ class ScoredPair(NamedTuple):
     n_rows: int  # of the columns given
 
     @property
-    def columns(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Scores of the rare and of the majority rows, of either column."""
-        return [(self.rare.a, self.majority.a), (self.rare.b, self.majority.b)]
+    def columns(self) -> list[ScoredClasses]:
+        """Either column of scores, by class."""
+        weights = self.rare.weight, self.majority.weight
+        scores = (self.rare.a, self.majority.a), (self.rare.b, self.majority.b)
+        return [ScoredClasses(*each, *weights) for each in scores]
 
     def ranks_alike(self) -> bool:
         """Say whether both columns have the same order of all rows, ties included."""
-        a, b = (np.concatenate(column) for column in self.columns)
+        a, b = (np.concatenate(column[:2]) for column in self.columns)
         order = np.argsort(a, kind="stable")
         a, b = a[order], b[order]
         is_above = np.array_equal(a[1:] > a[:-1], b[1:] > b[:-1])
@@ -209,21 +222,13 @@ def split_pair(
     a = score_column(scores_a, "scores_a")
     b = score_column(scores_b, "scores_b", a.size, "scores_a")
     label = label_column(y, a.size, "scores_a")
-    weight = kept = group = None
-    n_groups = 0
+    weight, group, n_groups = None, None, 0
     if sample_weight is not None:
         weight = amount_column(sample_weight, "sample_weight", a.size)
-        kept = weight > 0
     if groups is not None:
-        group, n_groups = _codes(groups, a.size, kept)
-    parts = []
-    for mask in (label, ~label):
-        own_mask = mask if kept is None else mask & kept
-        # compress() takes less time than indexing where the classes are mixed.
-        own = [None if each is None else each.compress(own_mask) for each in (a, b, weight, group)]
-        parts.append(ClassPair(own_mask, *own))  # type: ignore[arg-type]
-    check_both_classes("scores_a", parts[0].a.size, parts[1].a.size, a.size, weight)
-    return ScoredPair(parts[0], parts[1], n_groups, a.size)
+        group, n_groups = _codes(groups, a.size, None if weight is None else weight > 0)
+    rare, majority = _by_class("scores_a", label, weight, [a, b, weight, group])
+    return ScoredPair(ClassPair(*rare), ClassPair(*majority), n_groups, a.size)
 
 
 def _codes(

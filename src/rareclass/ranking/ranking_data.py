@@ -30,7 +30,7 @@ from rareclass.kernels.kernels import KERNELS, FeatureScaled, given_width, make_
 from rareclass.kernels.landmarks import LandmarkCandidates, Landmarks, choose_landmarks
 from rareclass.labels.two_classes import Labels
 from rareclass.machine import factorising, parse_bytes, size_text
-from rareclass.metrics.rare_cells import RareCells, weigh_cells, weigh_distinct
+from rareclass.metrics.rare_cells import RareCells, find_cells, weigh
 from rareclass.ranking.losses import LabellingLoss, Loss
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution
@@ -291,17 +291,17 @@ class PreparedRanking:
     def _cells(self, coefficients: np.ndarray, tested: np.ndarray) -> list[RareCells]:
         """The rows of a mask counted between their rare scores, for a column of scores each."""
         labels, held = self.target.labels, tested[self.target.labels.rare]
-        weighted = labels.majority_weight is not None
         rare = expand(self.rare_kernel[held], coefficients)
-        of_rare = labels.rare_weight[held] if weighted else None
-        distinct, weight = zip(*(weigh_distinct(scores, of_rare) for scores in rare.T), strict=True)
+        of_rare = None if labels.majority_weight is None else labels.rare_weight[held]
+        placed = [np.unique(each, return_inverse=True) for each in rare.T]
+        distinct = [scores for scores, _ in placed]
         chosen = RowValues(tested[labels.majority])
         counts = self.rows.sum(
-            _counts_of_block, self.expansion, coefficients, chosen, distinct, weighted
+            _counts_of_block, self.expansion, coefficients, chosen, distinct, of_rare is not None
         )
         return [
-            RareCells(scores, of_scores, tied=each[1::2], gaps=each[0::2])
-            for scores, of_scores, each in zip(distinct, weight, counts, strict=True)
+            RareCells(scores, weigh(at, of_rare, len(scores)), tied=each[1::2], gaps=each[0::2])
+            for (scores, at), each in zip(placed, counts, strict=True)
         ]
 
 
@@ -317,7 +317,7 @@ def _counts_of_block(
     scores = block_scores(block, expansion, coefficients, None, chosen)
     weight = block.weight[chosen.of(block)] if weighted else None
     return tuple(
-        weigh_cells(among, np.ascontiguousarray(column), weight)
+        weigh(find_cells(among, np.ascontiguousarray(column), True), weight, 2 * len(among) + 1)
         for among, column in zip(distinct, scores.T, strict=True)
     )
 
