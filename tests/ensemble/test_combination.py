@@ -12,14 +12,14 @@ from oracles.ensemble import excess_by_copies, log_rate_by_rows, selection_by_tr
 from rareclass.ensemble import combination
 from rareclass.ensemble.combination import (
     N_BEGIN,
-    ScaledCandidate,
+    Candidate,
     combine,
     cross_fitted_log_rates,
     greedy_weights,
-    on_scales,
     precision_at_rare,
     rarity_by_fold,
 )
+from rareclass.ensemble.members.member import CrossFitted
 from rareclass.ensemble.score_functions import FalsePositiveRate
 from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.metrics import average_precision, interval, roc_auc
@@ -71,12 +71,17 @@ def test_the_combination_is_no_worse_than_the_mean_of_the_best(table, measure):
     assert merit(scores @ weights) >= merit(mean) - 0.02  # ties of sums may break when divided
 
 
-def candidate(name, scores, setting=""):
-    return SimpleNamespace(member=SimpleNamespace(name=name), setting=setting, held_out=scores)
+def candidate(name, scores):
+    return SimpleNamespace(member=SimpleNamespace(name=name), held_out=scores)
+
+
+def on_scales(members, rows):
+    each_fitted = [(each.member, CrossFitted("", each.held_out, [])) for each in members]
+    return [Candidate.of(*each, None, 0.0, rows) for each in each_fitted]
 
 
 def by_name(combined):
-    names = [each.candidate.member.name for each in combined.candidates]
+    names = [each.member.name for each in combined.candidates]
     return dict(zip(names, combined.weights.tolist(), strict=True))
 
 
@@ -94,7 +99,7 @@ def test_a_part_of_the_weight_is_shared_by_those_near_the_best_and_the_rest_is_v
     members = [candidate(f"good {k}", noisy(y, 2.0, 10 * seed + k)) for k in range(3)]
     members += [candidate("none", noisy(y, 0.0, 9))]
     combined = combine(on_scales(members, held_out_rows(y)), held_out_rows(y))
-    rarity = {each.candidate.member.name: each.rarity for each in combined.candidates}
+    rarity = {each.member.name: each.rarity for each in combined.candidates}
     bounds = {
         name: interval("average_precision", y, each, None, 0.8) for name, each in rarity.items()
     }
@@ -137,7 +142,8 @@ def test_of_many_rows_a_part_that_weights_are_chosen_on_says_what_all_of_them_sa
     top = np.where(y, np.random.default_rng(3).normal(2.2, 0.9, len(y)), noisy(y, 0.0, 4))
     all_over = np.where(y, np.random.default_rng(5).normal(2.6, 0.6, len(y)), noisy(y, 0.0, 6))
     rows = held_out_rows(y)
-    judged = [ScaledCandidate(None, None, scores, 0.0) for scores in (top, all_over)]
+    members = [candidate("top", top), candidate("all over", all_over)]
+    judged = [each._replace(rarity=each.held_out) for each in on_scales(members, rows)]
     monkeypatch.setattr(combination, "_MOST_WEIGHED", 4_000)
     places, part = combination._rows_to_weigh_on(judged, rows)
     assert len(places) == np.count_nonzero(y) + 4_000

@@ -8,8 +8,7 @@ from scipy import sparse
 from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
 from rareclass.encoding.typed_table import read_table
-from rareclass.ensemble.combination import combine, on_scales
-from rareclass.ensemble.cross_fitting import Candidate
+from rareclass.ensemble.combination import Candidate, combine
 from rareclass.ensemble.importances import (
     leaderboard,
     permutation_importances,
@@ -74,19 +73,18 @@ def views_of(frame, y=Y, weight=None):
     return TrainingViews(FoldedRows(read_table(frame), y, weight, number % 5, number))
 
 
-def learned(views, name="mean difference"):
+def learned(views, rows, name="mean difference", sign=1.0, seconds=1.5):
     folds = views.folds("quantiles", 0, 1)
     (found,) = MeanDifference(name).cross_fit(folds)
-    return Candidate(
-        MeanDifference(name), "", found.held_out, found.functions, folds.mean_of(found), 1.5
-    )
+    function = folds.mean_of(found)
+    found = found._replace(held_out=sign * found.held_out)
+    return Candidate.of(MeanDifference(name), found, function, seconds, rows)
 
 
 def test_importances_are_losses_of_the_merit_by_hand():
     views = views_of(FRAME[["noise", "decides"]])
-    candidate = learned(views)
     held_out = HeldOutRows(Y, None, np.arange(N), seed=3)
-    combination = combine(on_scales([candidate], held_out), held_out)
+    combination = combine([learned(views, held_out)], held_out)
     (scaled,) = combination.candidates
 
     found = permutation_importances(views, held_out, combination, 1)
@@ -111,10 +109,9 @@ def test_features_of_two_columns_belong_to_both():
 def test_the_leaderboard_measures_held_out_rows_with_their_weights():
     weight = RNG.integers(1, 4, N).astype(float)
     views = views_of(FRAME, weight=weight)
-    good, bad = learned(views), learned(views, "worse")
-    bad = Candidate(bad.member, "", -bad.held_out, bad.by_fold, bad.function, 2.5)
     rows = HeldOutRows(Y, weight, np.arange(N), objective=roc_auc)
-    combined = combine(on_scales([bad, good], rows), rows)
+    good, bad = learned(views, rows), learned(views, rows, "worse", -1.0, 2.5)
+    combined = combine([bad, good], rows)
     board = leaderboard(combined, Y, weight)
     assert board["member"].tolist() == ["mean difference", "worse"]
     assert [board[each].tolist() for each in ("seconds", "weight")] == [[1.5, 2.5], [1.0, 0.0]]

@@ -16,8 +16,8 @@ There are four forms of trees.
   2015). Bits are in words of 16, and most splits clear leaves of one word alone.
 - *Large trees* have a top of 128 leaves, which is a masked tree. Below it rows are walked
   down, one step of all rows in turn, so that waits for memory overlap.
-- *Huge trees*, which 16 bits cannot number, are walked down row by row. So are all trees while
-  few rows are scored: `TreeSum` says when the other forms pay.
+- *Walked trees* are as learned, row by row: all trees while few rows are scored (`TreeSum` says
+  when the other forms pay), and where 16 bits cannot number the splits of one of them.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from rareclass.compiling import njit
 
 MOST_CUTS = 65_534  # of one column
 MOST_FEATURES = 32_767  # each may be two columns
-MOST_SPLITS = 32_767  # of a tree that is not huge
+MOST_SPLITS = 32_767  # of a tree
 TILE_STEP = 64  # rows
 MOST_LEVELS = 15  # of a level tree
 MASKED_LEAVES = 128

@@ -17,18 +17,18 @@ AUC looks at every majority row, and so is the steadier judge of the two (docs/d
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
+from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember, ScoreFunction
 from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.errors import setting_error
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
 from rareclass.metrics import interval, precision_at_k, roc_auc
 
 if TYPE_CHECKING:
-    from rareclass.ensemble.cross_fitting import Candidate
+    from rareclass.ensemble.members.member import CrossFitted, Member
 
 N_BEGIN, N_STEPS = 3, 10
 # A fold with fewer majority rows, by weight, has no scale of its own.
@@ -81,17 +81,40 @@ def as_objective(objective: Any) -> Scoring:
     return partial(precision_at, int(match[1]))
 
 
-class ScaledCandidate(NamedTuple):
-    """A candidate with the scale of its function, its held-out scores on it, and its objective.
+class Candidate(NamedTuple):
+    """A setting of a member, learned on the folds, with its scale and its objective.
 
-    `scale` is learned from all held-out majority scores. `rarity` of shape (n_tested,) is -ln F of
-    the tested rows, F being learned from the majority of the row's own fold.
+    `held_out` of shape (n_rows,) are scores by functions that did not see the row, NaN for rows
+    that nothing is measured on; `by_fold` the functions of the folds, of the features that each
+    sees, `function` their mean, of all features. `scale` is learned from all held-out majority
+    scores. `rarity` of shape (n_tested,) is -ln F of the tested rows, F being learned from the
+    majority of the row's own fold.
     """
 
-    candidate: "Candidate"
+    member: "Member"
+    setting: str
+    held_out: np.ndarray
+    by_fold: list[ScoreFunction]
+    function: ScoreFunction
+    seconds: float
     scale: FalsePositiveRate
     rarity: np.ndarray
-    objective: float
+    objective: float = float("nan")
+
+    @classmethod
+    def of(
+        cls,
+        member: "Member",
+        fitted: "CrossFitted",
+        function: ScoreFunction,
+        seconds: float,
+        rows: HeldOutRows,
+    ) -> Self:
+        """Place the held-out scores of a setting on a scale."""
+        scores = fitted.held_out[rows.tested]
+        scale = _scale(scores, rows)
+        rarity = rarity_by_fold(scores, scale, rows)
+        return cls(member, *fitted, function, seconds, scale, rarity)
 
 
 def _scale(scores: np.ndarray, held_out: HeldOutRows) -> FalsePositiveRate:
@@ -127,11 +150,11 @@ def rarity_by_fold(
 class Combination(NamedTuple):
     """All candidates in order of the objective, their weights, and the scale of the combination."""
 
-    candidates: list[ScaledCandidate]
+    candidates: list[Candidate]
     weights: np.ndarray
     scale: FalsePositiveRate
 
-    def in_use(self) -> list[tuple[ScaledCandidate, float]]:
+    def in_use(self) -> list[tuple[Candidate, float]]:
         """Return the candidates that have weight, with it."""
         return [
             (each, float(weight))
@@ -143,10 +166,10 @@ class Combination(NamedTuple):
         """Return what a model keeps of the candidates that have weight."""
         return [
             LearnedMember(
-                each.candidate.member.name,
-                each.candidate.setting,
-                each.candidate.member.view,
-                each.candidate.function,
+                each.member.name,
+                each.setting,
+                each.member.view,
+                each.function,
                 each.scale,
                 weight,
             )
@@ -160,65 +183,54 @@ class Combination(NamedTuple):
         """
         scores = np.zeros(len(rows))
         for each, weight in self.in_use():
-            scores -= weight * each.scale(each.candidate.held_out[rows])
+            scores -= weight * each.scale(each.held_out[rows])
         return scores
 
 
-def cross_fitted_log_rates(scaled: Sequence[ScaledCandidate], held_out: HeldOutRows) -> np.ndarray:
+def cross_fitted_log_rates(candidates: Sequence[Candidate], held_out: HeldOutRows) -> np.ndarray:
     """Return ln F of every tested row by weights and scale of the other folds alone, in order.
 
     Weights flatter the rows that they were chosen on. The rows have at least two folds. O(n_folds)
     times `combine`.
     """
     assert held_out.fold is not None
-    rarity_of = {id(each.candidate): each.rarity for each in scaled}
+    rarity_of = {id(each.held_out): each.rarity for each in candidates}
     rates = np.empty(len(held_out.tested))
     of_row = held_out.fold[held_out.tested]
     for number in np.unique(of_row):
         within = of_row == number
         others = held_out._replace(tested=held_out.tested[~within])
-        of_others = [each._replace(rarity=each.rarity[~within]) for each in scaled]
+        of_others = [each._replace(rarity=each.rarity[~within]) for each in candidates]
         combination = combine(of_others, others)
         rarity = np.zeros(np.count_nonzero(within))
         for each, weight in combination.in_use():
-            rarity += weight * rarity_of[id(each.candidate)][within]
+            rarity += weight * rarity_of[id(each.held_out)][within]
         rates[within] = combination.scale(rarity)
     return rates
 
 
-def on_scales(candidates: Sequence["Candidate"], held_out: HeldOutRows) -> list[ScaledCandidate]:
-    """Place the held-out scores of candidates on their scales."""
-    scaled = []
-    for each in candidates:
-        scores = each.held_out[held_out.tested]
-        scale = _scale(scores, held_out)
-        rarity = rarity_by_fold(scores, scale, held_out)
-        scaled.append(ScaledCandidate(each, scale, rarity, np.nan))
-    return scaled
-
-
-def combine(scaled: Sequence[ScaledCandidate], held_out: HeldOutRows) -> Combination:
+def combine(candidates: Sequence[Candidate], held_out: HeldOutRows) -> Combination:
     """Choose weights of the candidates by held-out rows, and learn the combination's own scale.
 
     Where no rare row is held out (there is one), the first settings of all members share equally.
     """
-    scaled = [each._replace(objective=held_out.measure(each.rarity)) for each in scaled]
-    if np.isnan([each.objective for each in scaled]).any():
-        first = {each.candidate.member.name: each for each in reversed(scaled)}
-        scaled = list(reversed(first.values()))
-        weights = np.full(len(scaled), 1.0 / len(scaled))
+    judged = [each._replace(objective=held_out.measure(each.rarity)) for each in candidates]
+    if np.isnan([each.objective for each in judged]).any():
+        first = {each.member.name: each for each in reversed(judged)}
+        judged = list(reversed(first.values()))
+        weights = np.full(len(judged), 1.0 / len(judged))
     else:
-        scaled.sort(key=lambda each: -each.objective)
-        weights = _choose_weights(scaled, held_out)
-    rarity = np.column_stack([each.rarity for each in scaled]) @ weights
-    return Combination(scaled, weights, _scale(rarity, held_out))
+        judged.sort(key=lambda each: -each.objective)
+        weights = _choose_weights(judged, held_out)
+    rarity = np.column_stack([each.rarity for each in judged]) @ weights
+    return Combination(judged, weights, _scale(rarity, held_out))
 
 
-def _choose_weights(scaled: Sequence[ScaledCandidate], held_out: HeldOutRows) -> np.ndarray:
+def _choose_weights(candidates: Sequence[Candidate], held_out: HeldOutRows) -> np.ndarray:
     """Choose weights of candidates in order of the objective: of the best settings of members."""
-    places, part = _rows_to_weigh_on(scaled, held_out)
-    chosen = best_settings(scaled, _SETTINGS_A_MEMBER)
-    scores = np.column_stack([scaled[k].rarity[places] for k in chosen])
+    places, part = _rows_to_weigh_on(candidates, held_out)
+    chosen = best_settings(candidates, _SETTINGS_A_MEMBER)
+    scores = np.column_stack([candidates[k].rarity[places] for k in chosen])
     # Of AUC where AUC is the objective, else of average precision, which looks at the top as other
     # objectives do.
     measure = "roc_auc" if part.objective is roc_auc else "average_precision"
@@ -234,7 +246,7 @@ def _choose_weights(scaled: Sequence[ScaledCandidate], held_out: HeldOutRows) ->
     n_rare = np.count_nonzero(y)
     heard = n_rare / (n_rare + _RARE_ROWS_UNHEARD)
     shared = _SHARED + (1.0 - _SHARED) * (1.0 - heard)
-    weights = np.zeros(len(scaled))
+    weights = np.zeros(len(candidates))
     weights[chosen] = shared * near / near.sum() + (1.0 - shared) * np.mean(votes, axis=0)
     weights[weights < min(_LEAST_WEIGHT, weights.max())] = 0.0
     return weights / weights.sum()
@@ -271,12 +283,12 @@ def greedy_weights(
     return chosen / chosen.sum()
 
 
-def best_settings(scaled: Sequence[ScaledCandidate], most: int) -> list[int]:
+def best_settings(candidates: Sequence[Candidate], most: int) -> list[int]:
     """Return the places of the first settings of each member, so many at most."""
     seen: dict[str, int] = {}
     chosen = []
-    for k, each in enumerate(scaled):
-        name = each.candidate.member.name
+    for k, each in enumerate(candidates):
+        name = each.member.name
         seen[name] = seen.get(name, 0) + 1
         if seen[name] <= most:
             chosen.append(k)
@@ -284,7 +296,7 @@ def best_settings(scaled: Sequence[ScaledCandidate], most: int) -> list[int]:
 
 
 def _rows_to_weigh_on(
-    scaled: Sequence[ScaledCandidate], held_out: HeldOutRows
+    candidates: Sequence[Candidate], held_out: HeldOutRows
 ) -> tuple[np.ndarray, HeldOutRows]:
     """Return positions among the tested rows, and those rows: enough to choose weights on.
 
@@ -295,7 +307,7 @@ def _rows_to_weigh_on(
     kept = held_out.is_rare[tested]
     if len(tested) - np.count_nonzero(kept) <= _MOST_WEIGHED:
         return np.arange(len(tested)), held_out
-    highest = np.max([each.rarity for each in scaled], axis=0)
+    highest = np.max([each.rarity for each in candidates], axis=0)
     highest[kept] = -np.inf
     kept[np.argpartition(highest, -_MOST_WEIGHED // 2)[-_MOST_WEIGHED // 2 :]] = True
     return held_out.thinned(kept, _MOST_WEIGHED // 2)

@@ -64,11 +64,8 @@ class CombinedRanking(KeptPart):
         has the columns of training, in any order where they have names. Raises `InputError` where a
         column is missing, or a cell cannot be read as in training.
         """
-        return self.score_typed(self._typed(X))
-
-    def score_typed(self, table: "TypedTable") -> np.ndarray:
-        """`score_samples` of a table that was read already, as one of training."""
-        return -self.scale_(self._rarity(table, [self.members_])[:, 0]) / LN_10
+        rarity = self._rarity(self._typed(X), [self.members_])
+        return -self.scale_(rarity[:, 0]) / LN_10
 
     def score_and_classes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return `score_samples` and, of several rare classes, `class_probabilities`, at once.

@@ -10,28 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from rareclass.ensemble.combination import Candidate
 from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Stopped
-from rareclass.ensemble.score_functions import ScoreFunction
 from rareclass.ensemble.time_limit import TimeLimit, learning_clock
 from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 from rareclass.folds.majority_part import draw_majority
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A setting of a member, learned on the folds.
-
-    `held_out` of shape (n_rows,) are scores by functions that did not see the row, NaN for rows
-    that nothing is measured on; `by_fold` the functions of the folds, of the features that each
-    sees, `function` their mean, of all features.
-    """
-
-    member: Member
-    setting: str
-    held_out: np.ndarray
-    by_fold: list[ScoreFunction]
-    function: ScoreFunction
-    seconds: float
 
 
 @dataclass
@@ -85,10 +68,7 @@ class CrossFitting:
             fitted = [_with_others(each, every, learned, others) for each in fitted]
         share = (learning_clock() - started) / len(fitted)
         self.candidates += [
-            Candidate(
-                member, each.setting, each.held_out, each.functions, rows.mean_of(each), share
-            )
-            for each in fitted
+            Candidate.of(member, each, rows.mean_of(each), share, self.held_out) for each in fitted
         ]
 
 

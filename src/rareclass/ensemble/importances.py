@@ -37,14 +37,14 @@ def leaderboard(
     ]
     precision, low, high = np.array(precisions, dtype=np.float64).T
     return {
-        "member": np.array([each.candidate.member.name for each in candidates]),
-        "setting": np.array([each.candidate.setting for each in candidates]),
+        "member": np.array([each.member.name for each in candidates]),
+        "setting": np.array([each.setting for each in candidates]),
         "objective": np.array([each.objective for each in candidates]),
         "roc_auc": np.array(aucs),
         "average_precision": precision,
         "average_precision_low": low,
         "average_precision_high": high,
-        "seconds": np.array([each.candidate.seconds for each in candidates]),
+        "seconds": np.array([each.seconds for each in candidates]),
         "weight": np.array(combination.weights, dtype=np.float64),
     }
 
@@ -71,7 +71,7 @@ def permutation_importances(
     order = rng.permutation(len(rows))
     fold = views.rows.fold[rows]
     members = combination.in_use()
-    names = list(dict.fromkeys(each.candidate.member.view for each, _ in members))
+    names = list(dict.fromkeys(each.member.view for each, _ in members))
     tables = {
         (name, number): _FoldTable.of(views, name, int(number), rows)
         for name in names
@@ -88,8 +88,8 @@ def permutation_importances(
                 for name in names
             }
             for name in names:
-                own = [pair for pair in members if pair[0].candidate.member.view == name]
-                functions = [each.candidate.by_fold[number] for each, _ in own]
+                own = [pair for pair in members if pair[0].member.view == name]
+                functions = [each.by_fold[number] for each, _ in own]
                 scores = scores_of(functions, X[name], n_jobs)
                 for (each, weight), column in zip(own, scores, strict=True):
                     total[:, chosen] -= weight * each.scale(column).reshape(len(columns), -1)

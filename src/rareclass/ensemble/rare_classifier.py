@@ -240,12 +240,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             Folds are stretches of time, so that held-out rows are not neighbours of others. Dates,
             text such as "2026-03-01T12:00", or numbers.
         """
-        from rareclass.ensemble.combination import (
-            as_objective,
-            combine,
-            cross_fitted_log_rates,
-            on_scales,
-        )
+        from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.plan import make_members
         from rareclass.ensemble.time_limit import TimeLimit
         from rareclass.ensemble.which_class import learn_classes
@@ -260,13 +255,14 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         rows = rows.thinned(self.plan_.n_rows, seed)
         held_out = HeldOutRows.of(rows, seed, objective)
         fitted = self._cross_fit(self.plan_, rows, held_out, limit)
-        views, scaled = fitted.views, on_scales(fitted.candidates, held_out)
-        combination = combine(scaled, held_out)
-        log_rates = cross_fitted_log_rates(scaled, held_out)
+        views = fitted.views
+        combination = combine(fitted.candidates, held_out)
+        log_rates = cross_fitted_log_rates(fitted.candidates, held_out)
         self.members_ = combination.learned_members()
         self.scale_, self.statistics_ = combination.scale, views.statistics
-        classes = learn_classes(fitted, len(self.pos_label_)) if self.has_several else None
-        self.which_class_ = None if classes is None else classes.which
+        self.which_class_ = None
+        if self.has_several:
+            self.which_class_, probability = learn_classes(fitted, len(self.pos_label_))
         used = {each.view for members in self._ensembles() for each in members}
         self.views_ = {name: view for name, view in views.views.items() if name in used}
         scores = -log_rates / LN_10
@@ -281,14 +277,12 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             "pooled": combination.pooled(held_out.tested) / LN_10,
             **({} if weight is None else {"weight": weight * views.rows.unit}),
         }
-        if classes is not None:
-            assert views.rows.which is not None
-            self.held_out_["which"] = views.rows.which[held_out.tested]
-            self.held_out_["class_probability"] = classes.held_out
         self.calibration_ = learn_calibration(is_rare, scores, weight)
         default = default_thresholds(is_rare, scores, weight)
         self.offset_ = default[0].threshold if default else float(scores.max())
-        if classes is not None:
+        if views.rows.which is not None:
+            self.held_out_["which"] = views.rows.which[held_out.tested]
+            self.held_out_["class_probability"] = probability
             self.class_offsets_ = self._class_offsets(views.rows, weight)
         if views.rows.merged is not None:
             self.held_out_ = views.rows.merged.spread(self.held_out_)

@@ -28,7 +28,6 @@ from rareclass.ensemble._tree_sum_jit import (
     walk_down,
 )
 from rareclass.rows.memory import ArrayRows
-from rareclass.rows.protocol import Block
 from rareclass.rows.source import RowSource
 
 _BLOCK_ROWS = 4096
@@ -192,7 +191,8 @@ class TreeSum:
             return self._walked(_dense(X))
         source = RowSource(X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X))
         rows = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs, blocks_a_thread=1)
-        return rows.map(self._scores_of if self._is_prepared(X.shape[0]) else self._walked_block)
+        scores_of = self._by_forms if self._is_prepared(X.shape[0]) else self._walked
+        return rows.map(lambda block: scores_of(_dense(block.X)))
 
     @cached_property
     def _n_features(self) -> int:
@@ -203,60 +203,42 @@ class TreeSum:
         """Return whether rows are scored by the prepared trees; else count them as walked."""
         self._n_walked += n_rows
         most = _ROWS_A_TREE + _ROWS_A_SPLIT * len(self.left) / max(self.n_trees, 1)
-        return self._n_walked > most
+        return self._n_walked > most and np.diff(self.start).max(initial=0) <= MOST_SPLITS
 
     @cached_property
-    def _prepared(self) -> "list[PreparedTrees | TreeSum]":
-        """The trees as rows are scored without missing values; huge trees as they are."""
-        return self._prepare(False)
-
-    @cached_property
-    def _prepared_for_missing(self) -> "list[PreparedTrees | TreeSum]":
-        """The trees as rows are scored some of whose values are missing."""
-        return self._prepare(True)
-
-    def _prepare(self, has_missing: bool) -> "list[PreparedTrees | TreeSum]":
-        parts = [self._part(*of) for of in itertools.pairwise(self._ends_of_parts())]
-        return [
-            each if each.start[1] > MOST_SPLITS else _prepared(each, has_missing) for each in parts
-        ]
+    def _prepared(self) -> dict[bool, list[PreparedTrees]]:
+        """The trees as rows are scored, by whether some of their values are missing."""
+        return {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: each for name, each in vars(self).items() if not name.startswith("_")}
 
-    def _scores_of(self, block: Block) -> np.ndarray:
-        X = _dense(block.X)
-        scores = np.zeros(len(X))
-        for part in self._prepared_for_missing if np.isnan(X).any() else self._prepared:
-            if isinstance(part, PreparedTrees):
-                tiles = _TILE_BYTES // (2 * TILE_STEP * len(part.feature))
-                add_trees(X, part, TILE_STEP * min(max(tiles, 1), _MOST_TILES), scores)
-            else:
-                part._add_walked(X, scores)
+    def _by_forms(self, X: np.ndarray) -> np.ndarray:
+        """Return f of every row by prepared trees."""
+        scores, has_missing = np.zeros(len(X)), bool(np.isnan(X).any())
+        if has_missing not in self._prepared:
+            parts = [self._part(*of) for of in itertools.pairwise(self._ends_of_parts())]
+            self._prepared[has_missing] = [_prepared(each, has_missing) for each in parts]
+        for part in self._prepared[has_missing]:
+            tiles = _TILE_BYTES // (2 * TILE_STEP * len(part.feature))
+            add_trees(X, part, TILE_STEP * min(max(tiles, 1), _MOST_TILES), scores)
         return scores + self.intercept
-
-    def _walked_block(self, block: Block) -> np.ndarray:
-        return self._walked(_dense(block.X))
 
     def _walked(self, X: np.ndarray) -> np.ndarray:
-        scores = np.zeros(len(X))
-        self._add_walked(X, scores)
+        """Return f of every row by walking down all trees."""
+        scores, tree = np.zeros(len(X)), (self.feature, self.threshold, self.left, self.right)
+        walk_down(X, *tree, self.missing_goes_left, self.value, self.start, scores)
         return scores + self.intercept
-
-    def _add_walked(self, X: np.ndarray, scores_out: np.ndarray) -> None:
-        tree = self.feature, self.threshold, self.left, self.right
-        walk_down(X, *tree, self.missing_goes_left, self.value, self.start, scores_out)
 
     def _ends_of_parts(self) -> list[int]:
         """Cut the trees where 16 bits could not number features, or the thresholds of one."""
         used, feature = np.unique(self.feature, return_inverse=True)
-        is_huge = np.diff(self.start) > MOST_SPLITS
         counts, ends = np.zeros(len(used), np.int64), [0]
         for k, splits in enumerate(itertools.pairwise(self.start)):
             more = np.bincount(feature[slice(*splits)], minlength=len(used))
             sums = counts + more
             fits = sums.max() <= MOST_CUTS and np.count_nonzero(sums) <= MOST_FEATURES
-            is_end = k > 0 and (not fits or is_huge[k] or is_huge[k - 1])
+            is_end = k > 0 and not fits
             ends += [k] if is_end else []
             counts = more if is_end else sums
         return [*ends, self.n_trees] if self.n_trees else []

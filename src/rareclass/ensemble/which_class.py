@@ -16,7 +16,7 @@ has its share of the rare rows everywhere.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from rareclass.folds.majority_part import draw_classes
 
 # A model is made, and its settings are read, without what scores rows.
 if TYPE_CHECKING:
-    from rareclass.ensemble.cross_fitting import Candidate, CrossFitting
+    from rareclass.ensemble.combination import Candidate
+    from rareclass.ensemble.cross_fitting import CrossFitting
     from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
 
 # Quick members that differ from each other. Of those that the user allows; all of theirs else.
@@ -110,21 +111,13 @@ def summed_rarity(
     return rarity
 
 
-class LearnedClasses(NamedTuple):
-    """The learned classes, and P(k | rare, x) of the rows that the ensemble is measured on.
-
-    Rare rows have theirs by functions, weights and scales that did not see them; the others were
-    never learned from.
-    """
-
-    which: WhichClass
-    held_out: np.ndarray  # (n_tested, n_classes)
-
-
-def learn_classes(fitted: "CrossFitting", n_classes: int) -> LearnedClasses:
+def learn_classes(fitted: "CrossFitting", n_classes: int) -> tuple[WhichClass, np.ndarray]:
     """Learn the classes of the rare rows by members that the table was learned by.
 
-    Time: that of the members on the rare rows, for each class.
+    Returned are the classes, and P(k | rare, x) of the rows that the ensemble is measured on, of
+    shape (n_tested, n_classes): of rare rows by functions, weights and scales that did not see
+    them; the others were never learned from. Time: that of the members on the rare rows, for each
+    class.
     """
     of_row = fitted.views.rows.which
     assert of_row is not None
@@ -135,10 +128,8 @@ def learn_classes(fitted: "CrossFitting", n_classes: int) -> LearnedClasses:
         ranking, probability = _learn_class(fitted, *learned, of_row[learned[0]] == k)
         rankings.append(ranking)
         held_out.append(probability)
-    which = WhichClass(n_classes, rankings)
-    tested = fitted.held_out.tested
     probabilities = shares(held_out, n_classes)
-    return LearnedClasses(which, probabilities[tested])
+    return WhichClass(n_classes, rankings), probabilities[fitted.held_out.tested]
 
 
 def _learned_from(
@@ -156,7 +147,7 @@ def _learn_class(
     fitted: "CrossFitting", rare: np.ndarray, weight: np.ndarray | None, is_class: np.ndarray
 ) -> tuple[ClassRanking, np.ndarray]:
     """Learn one class against the other rare rows; return P of all rows of the table as well."""
-    from rareclass.ensemble.combination import combine, cross_fitted_log_rates, on_scales
+    from rareclass.ensemble.combination import combine, cross_fitted_log_rates
     from rareclass.ensemble.cross_fitting import CrossFitting
     from rareclass.ensemble.training_rows import HeldOutRows, ViewsOfPart
     from rareclass.estimators.estimator import learn_calibration
@@ -173,9 +164,8 @@ def _learn_class(
     held_out = HeldOutRows.of(rows, fitted.held_out.seed, fitted.held_out.objective)
     inner = CrossFitting(views, held_out, fitted.n_jobs)
     inner.run(_members(fitted))
-    how = on_scales(inner.candidates, held_out), held_out
-    combination = combine(*how)
-    scores = -cross_fitted_log_rates(*how) / LN_10
+    combination = combine(inner.candidates, held_out)
+    scores = -cross_fitted_log_rates(inner.candidates, held_out) / LN_10
     calibration = learn_calibration(is_class[held_out.tested], scores, held_out.tested_weight)
     if calibration is None:
         return none, everywhere
@@ -183,7 +173,7 @@ def _learn_class(
     ranking = ClassRanking(members, combination.scale, calibration, share)
     rarity = np.zeros(len(everywhere))
     for each, share_of in combination.in_use():
-        rarity -= share_of * each.scale(_held_out_scores(fitted, each.candidate))
+        rarity -= share_of * each.scale(_held_out_scores(fitted, each))
     everywhere = ranking.probability(rarity)
     everywhere[rare[held_out.tested]] = calibration(scores)
     return ranking, everywhere

@@ -367,7 +367,7 @@ def explain_columns(model: CombinedRanking, X: Any) -> Explanation:
     Typical is the median of a number, the commonest word of a category (or code), and an empty cell
     for dates and texts. Time: a scoring of the rows for each column, a batch of columns at a time.
     """
-    return _by_column(model, model._typed(X), model.score_typed)
+    return _by_column(model, model._typed(X), model.score_samples)
 
 
 def explain_class(model: CombinedRanking, X: Any) -> Explanation:
