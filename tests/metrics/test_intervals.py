@@ -8,9 +8,17 @@ from hypothesis import given
 from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import beta
 
-from oracles.metrics import average_precision_by_rows, placements_by_pairs, samples
-from rareclass.metrics import interval
-from rareclass.metrics.areas import average_precision_influences, rare_above
+from oracles.metrics import placements_by_pairs, samples
+from rareclass.metrics import average_precision, interval, partial_auc, roc_auc
+from rareclass.metrics.areas import (
+    area_estimate,
+    auc_estimate,
+    auc_influences,
+    average_precision_estimate,
+    average_precision_influences,
+    partial_auc_influences,
+    rare_above,
+)
 from rareclass.metrics.rare_cells import collapse
 from rareclass.metrics.scored_classes import split_scores
 
@@ -53,30 +61,42 @@ def test_roc_auc_interval_is_its_formula(sample):
         )
 
 
-def test_average_precision_influences_are_derivatives():
+@pytest.mark.parametrize(
+    ("measure", "influences", "estimate", "options"),
+    [
+        (roc_auc, auc_influences, auc_estimate, {}),
+        (average_precision, average_precision_influences, average_precision_estimate, {}),
+        (partial_auc, partial_auc_influences, area_estimate, {"max_fpr": 0.3}),
+    ],
+)
+def test_influences_are_derivatives_and_give_the_variance(measure, influences, estimate, options):
     rng = np.random.default_rng(0)
     y = np.repeat([1, 0], [12, 40])
     s = np.round(rng.normal(size=52) + y, 1)
     w = rng.uniform(0.5, 3.0, size=52)
-    split = split_scores(y, s, w)
-    cells = collapse(split)
-    of_rare, of_majority = average_precision_influences(cells)
-    d = cells.scores.size
+    cells = collapse(split_scores(y, s, w))
+    of_rare, of_majority = influences(cells, **options)
+    found, measure = estimate(cells, **options), partial(measure, **options)
+    d, step, variance = cells.scores.size, 1e-6, 0.0
     for row in range(52):
         index = np.searchsorted(cells.scores, s[row])
         tie = index < d and cells.scores[index] == s[row]
         ours = of_rare[index] if y[row] else of_majority[index + (d + 1 if tie else 0)]
         own = y == y[row]
-        step = 1e-6
         # (1 - e) F + e delta, which leaves the weight of the class as it is.
-        slope = [
-            average_precision_by_rows(
-                y, s, np.where(own, w * (1 - e), w) + e * w[own].sum() * (np.arange(52) == row)
-            )
+        there = [
+            measure(y, s, np.where(own, w * (1 - e), w) + e * w[own].sum() * (np.arange(52) == row))
             for e in (step, -step)
         ]
-        assert ours == pytest.approx((slope[0] - slope[1]) / (2 * step), abs=1e-6)
+        slope = (there[0] - there[1]) / (2 * step) / found.factor
+        assert ours == pytest.approx(slope, abs=1e-6)
+        variance += w[row] * slope**2 / w[own].sum() ** 2
     assert cells.rare @ of_rare == pytest.approx(0.0, abs=1e-12)
+    top = options.get("max_fpr", 1.0)
+    worst = found.value * (1.0 - found.value)
+    made_up = worst / w[y == 1].sum() ** 2 + worst / (top * w[y == 0].sum()) ** 2
+    assert found.variance == pytest.approx(variance + made_up, rel=1e-4)
+    assert found.offset + found.factor * found.value == pytest.approx(measure(y, s, w))
 
 
 def test_perfect_separation_has_a_one_sided_bound():

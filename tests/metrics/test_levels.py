@@ -20,25 +20,18 @@ MEASURES = {"mauc": mauc, "vus": vus}
 by_name = pytest.mark.parametrize("name", MEASURES)
 
 
-@pytest.mark.sampled(0)
-@draws(150)
-@given(ordinal_samples(max_rows=40, max_levels=9))
-def test_mauc_is_the_mean_over_pairs(sample):
-    scores, codes, weight, n_levels = sample
-    wanted = mauc_by_pairs(codes, scores, weight)
-    found = mauc(codes, scores, weight, levels=range(n_levels))
-    assert found == pytest.approx(wanted, rel=1e-12, abs=1e-300)
-    assert mauc(codes, -scores, weight) == pytest.approx(1 - wanted, rel=1e-9, abs=1e-12)
-
-
 @draws(120)
-@given(ordinal_samples(max_rows=10, max_levels=5))
-def test_vus_is_the_mean_over_tuples(sample):
-    scores, codes, weight, n_levels = sample
-    wanted = vus_by_tuples(codes, scores, weight)
-    found = vus(codes, scores, weight, levels=range(n_levels))
-    assert found == pytest.approx(wanted, rel=1e-12, abs=1e-300)
-    assert 0.0 <= found <= 1.0
+@given(pairs=ordinal_samples(max_rows=40, max_levels=9), tuples=ordinal_samples(10, 5))
+def test_mauc_is_the_mean_over_pairs_and_vus_over_tuples(pairs, tuples):
+    for sample, of, oracle in ((pairs, mauc, mauc_by_pairs), (tuples, vus, vus_by_tuples)):
+        scores, codes, weight, n_levels = sample
+        wanted = oracle(codes, scores, weight)
+        found = of(codes, scores, weight, levels=range(n_levels))
+        assert found == pytest.approx(wanted, rel=1e-12, abs=1e-300)
+        assert 0.0 <= found <= 1.0
+    scores, codes, weight, _ = pairs
+    turned = 1 - mauc_by_pairs(codes, scores, weight)
+    assert mauc(codes, -scores, weight) == pytest.approx(turned, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(
