@@ -28,9 +28,10 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one, in the same commit, with its reason here.
 MOST_CODE = {
-    "cli": 3395,  # 10 from tables: --encoding
+    "cli": 3381,  # 10 from tables: --encoding
+    # 21 from report and cli: standings are a table for both
     # 6 from metrics: rankings in the same order are said to be so, likewise in report
-    "compare": 1377,  # as report, review and stream from tables: texts are read as said
+    "compare": 1398,  # as report, review and stream from tables: texts are read as said
     "decide": 2002,  # 6 from stream: budgets an hour need hours
     # 27 from serving: encoders tell what is unlike training, and examples of it
     # 2 from tables: truth values are no ranges of a ball
@@ -52,12 +53,12 @@ MOST_CODE = {
     # 11 from decide and online: exact limits where no checked row is rare
     "metrics": 1869,
     # 33 from serving, 89 from report: ONNX reads words as Python does, promises have verdicts
-    "model": 3964,  # 10 from tables: encoding= of scores
+    "model": 3961,  # 10 from tables: encoding= of scores
     "moments": 1583,
     "online": 2381,
     "ranking": 3833,
-    "report": 3244,
-    "review": 1093,
+    "report": 3190,
+    "review": 1098,  # 5 from report: a refused verdict is told with its place in the list
     # 2 from online: the columns of a table are called as in the table
     # 4 from tables: text becomes numbers where rows are decoded
     "rows": 1817,
@@ -65,7 +66,7 @@ MOST_CODE = {
     # 15 from cli: errors that all rooms word here; 3 from ensemble: the plan is told in Python; 4
     # from online: the check of a choice; the others from estimators: the guard of a thread;
     # 44 from cli and report: replaced files keep their permissions, tables are written in one place
-    "single files": 1924,  # 28 from decide, fit: plain data, errors; 1 from tables
+    "single files": 1946,  # 28 from decide, fit: plain data, errors; 22 from report
     "stream": 1993,
     "tables": 4088,  # 38 from stream: what was read before is known again by its ends
 }

@@ -8,7 +8,7 @@ from source_trees import ROOT, trees
 # From the ground up; a room imports rooms named before it, and itself.
 GROUND = "errors", "findings", "lazy_names", "compiling", "remote", "files", "scratch_file"
 ROOMS = (
-    (*GROUND, "machine", "parameters", "theory", "stored"),
+    (*GROUND, "machine", "parameters", "theory", "stored", "table_block"),
     ("labels",),
     ("folds",),
     ("tables",),

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rareclass.metrics import interval
-from rareclass.report.page import KeyFigure, Note, PageTable, ReportPage, Section, rendered
+from rareclass.report.page import KeyFigure, Note, ReportPage, Section, rendered
 from rareclass.report.ranking_section import ranking_section
 from rareclass.report.scores_section import (
     ReliabilityDisplay,
@@ -20,6 +20,7 @@ from rareclass.report.scores_section import (
 )
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import ThresholdTable
+from rareclass.table_block import TableBlock
 
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = (
@@ -140,7 +141,7 @@ class Judged:
             *([] if table.cost is None else [cost_section(table)]),
             Section(
                 "data", "The data", "A table that is too wide for a telephone.",
-                (Note("A note."), PageTable("Columns", tuple("abcdefgh"), cells)),
+                (Note("A note."), TableBlock("Columns", tuple("abcdefgh"), cells)),
             ),
         ]  # fmt: skip
 

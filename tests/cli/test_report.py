@@ -174,7 +174,7 @@ def test_two_files_of_scores(scores, tmp_path):
     y = pl.read_csv(scores / "truth.csv")["y"].to_numpy()
     columns = {n: pl.read_csv(scores / f"{n}.csv")["score"].to_numpy() for n in ("good", "bad")}
     best = compare_scores(y, columns, ("average_precision",)).measures[0].best
-    assert f"{best.value:.3f} ({best.low:.3f} to {best.high:.3f})" in text_of(out.read_text())
+    assert f"{best.value:.3f} {best.interval.bounds_text()}" in text_of(out.read_text())
     more = ("-o", tmp_path / "x.html")
     refusal(invoke(*words, *more), ErrorKind.COMBINATION, "good.csv", "--target")
     alone = invoke(words[0], words[1], *words[3:], "-t", "y", *more)

@@ -91,14 +91,15 @@ def test_verdicts_that_are_refused(unlabelled, tmp_path):
     ):
         kept = pl.read_csv(sheet)
         filled(sheet, **changed)
-        refusal(review(unlabelled, "--verdicts", sheet), kind, fact)
+        refusal(review(unlabelled, "--verdicts", sheet), kind, fact, "list.csv, row 1")
         kept.write_csv(sheet)
     assert (tmp_path / "j.jsonl").read_bytes() == before
     rows = filled(sheet)
     reviewed(unlabelled, "--verdicts", sheet)
     other = "no" if rows["review verdict"][0] == "yes" else "yes"
     filled(sheet, verdict=other)
-    refusal(review(unlabelled, "--verdicts", sheet), ErrorKind.LABELS, rows["review row"][0])
+    facts = ("list.csv, row 1", rows["review row"][0])
+    refusal(review(unlabelled, "--verdicts", sheet), ErrorKind.LABELS, *facts)
     reviewed(unlabelled, "--verdicts", sheet, "--correct")
     assert ReviewJournal(tmp_path / "j.jsonl").verdicts[rows["review row"][0]].label == other
 

@@ -194,7 +194,7 @@ def with_decimal_commas(table, path, separator):
     ("separator", "option"),
     [(";", ""), ("\t", "--separator tab"), ("~", "--separator ~ --encoding cp1251")],
 )
-@pytest.mark.thorough
+@pytest.mark.sampled(1)
 def test_decimal_commas_any_separator_and_encoding(fitted, tmp_path, separator, option):
     option = option.split()
     train = with_decimal_commas(purchases(), tmp_path / "train.csv", separator)

@@ -19,9 +19,9 @@ from rareclass.model.drift import refuse_drift
 from rareclass.model.evaluate import monitor_file
 from rareclass.model.model_file import load_model
 from rareclass.model.times import check_days
-from rareclass.report.page import PageTable
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.report.single_rows import single_rows
+from rareclass.table_block import TableBlock
 
 N = 2000
 
@@ -214,7 +214,7 @@ def test_rows_of_a_report_have_their_ids(month):
             block
             for section in single_rows(model, rows, 5).sections
             for block in section.blocks
-            if isinstance(block, PageTable) and block.head[0] == "Row"
+            if isinstance(block, TableBlock) and block.heads[0] == "Row"
         ]
         assert len(tables) == 2
         cells = [row[0] for table in tables for row in table.rows]

@@ -14,7 +14,6 @@ from rareclass.report.page import (
     FactList,
     KeyFigure,
     Note,
-    PageTable,
     ReportPage,
     Section,
     rendered,
@@ -28,6 +27,7 @@ from rareclass.report.scores_section import (
 from rareclass.report.subgroups import Subgroups, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import ThresholdTable
+from rareclass.table_block import TableBlock
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 _VOID = {"meta", "link", "input", "img", "br"}
@@ -67,6 +67,8 @@ def judged(n=3000):
     probabilities = 1 / (1 + np.exp(5 - 2 * scores))
     day = generator.integers(0, 9, n)
     table = ThresholdTable.of(y, scores, own=2.0, time=day, costs={"fp": 1.0, "fn": 9.0})
+    cells = TableBlock(EVIL, ("a", "b"), (("1", EVIL),))
+    blocks = FactList((("a", EVIL),)), Note(EVIL), cells
     sections = (
         threshold_section(table, EVIL, "rest", "a rule", f"rareclass {EVIL} {{threshold}}"),
         ranking_section(
@@ -78,16 +80,7 @@ def judged(n=3000):
         ),
         cost_section(table),
         subgroups_section(Subgroups.of("day", day, y, scores, 2.0, in_order=True), None),
-        Section(
-            "data",
-            EVIL,
-            "",
-            (
-                FactList((("a", EVIL),)),
-                Note(EVIL),
-                PageTable(EVIL, ("a", "b"), (("1", EVIL),), (0,)),
-            ),
-        ),
+        Section("data", EVIL, "", blocks),
     )
     return ReportPage(
         f"Finding {EVIL}", EVIL, EVIL, (KeyFigure("a", "1", EVIL),), sections, "Made."

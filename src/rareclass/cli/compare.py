@@ -15,7 +15,6 @@ from rareclass.cli.method import parse_number, read_seconds
 from rareclass.errors import ErrorKind, InputError, combination_error, counted
 
 if TYPE_CHECKING:
-    from rareclass.compare import Standings
     from rareclass.compare.leaderboard import CompareSettings, Leaderboard
     from rareclass.compare.out_of_fold import MethodRun
     from rareclass.compare.score_files import ComparedFiles, ScoreFiles
@@ -212,15 +211,10 @@ def _compare_files(files: "ScoreFiles") -> dict[str, Any]:
     console.print(f"{comparison.basis()}: {files.target} = {found.rare_label}", style="bold")
     for standings in comparison.measures:
         console.print()
-        _print_standings(console, standings)
+        screen.print_block(console, standings.block(), spare=("Minus the best", "p"))
     console.print()
     if len(comparison.measures[0].standings) > 1:
-        console.print(
-            f"{comparison.level:.0%} intervals. Verdicts: paired tests on the same rows at the "
-            f"{1 - comparison.level:.0%} level, Holm-corrected over all pairs. A paired test can "
-            "be significant where the intervals overlap.",
-            style="dim",
-        )
+        console.print(comparison.about_verdicts(), style="dim")
     if files.by is not None:
         _print_by_value(console, files.by, found)
     return found.to_dict()
@@ -239,20 +233,6 @@ def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> No
     if len(found.by) > 1:
         words = "Each value has its own tests: among many values some differ by chance."
         console.print(Text(words, style="dim"))
-
-
-def _print_standings(console: Console, standings: "Standings") -> None:
-    heads, tests = ["Ranking", "Value", "95% interval"], ["Minus the best", "p"]
-    if len(standings.standings) > 1:
-        heads += [*tests, ""]
-    rows = []
-    for each in standings.standings:
-        beside = each.beside_the_best
-        tested = ("", "") if beside is None else (beside.bounds_text(), beside.p_text())
-        cells = (each.name, f"{each.value:.3f}", each.interval.bounds_text(), *tested, each.verdict)
-        rows.append(cells[: len(heads)])
-    console.print(Text(standings.title, style="bold"))
-    screen.print_table(console, heads, rows, tests if len(rows) > 1 else ())
 
 
 def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> None:

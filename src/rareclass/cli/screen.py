@@ -1,7 +1,6 @@
 """Printing that several commands share: tables that fit narrow screens, plain text in a pipe."""
 
 import math
-import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rareclass.errors import counted, first_names
+from rareclass.table_block import TableBlock, are_numbers
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -28,7 +28,6 @@ WIDE = 100
 _MOST_NAMED = 5
 # Least widths of a column with the names of rows, and of other words that may take several lines.
 _LEAST_NAME, _LEAST_FOLDED = 14, 8
-_NUMBER = re.compile(r"[+<-]?[\d,.]+(e[+-]\d+)?%?")
 # Difference of two shares of rare rows that is rounding.
 _SAME_SHARE = 1e-9
 _TYPES = {"high-cardinality category": "category, many values", "beside": "not learned from"}
@@ -61,6 +60,14 @@ def print_table(console: Console, *cells: Any, **options: Any) -> None:
     console.print(fitted_table(console, *cells, **options))
 
 
+def print_block(console: Console, block: TableBlock, **options: Any) -> None:
+    """Print a table under its title, over its note."""
+    console.print(block.title, style="bold")
+    print_table(console, block.heads, block.rows, **options)
+    if block.note:
+        console.print(block.note, style="dim")
+
+
 def fitted_table(
     console: Console,
     heads: Sequence[str],
@@ -86,7 +93,7 @@ def fitted_table(
         if head == heads[0] or head in folded:
             table.add_column(head, overflow="fold", min_width=least[head])
         else:
-            is_number = any(map(_NUMBER.fullmatch, cells[head])) and " " not in "".join(cells[head])
+            is_number = are_numbers(cells[head]) and " " not in "".join(cells[head])
             table.add_column(head, justify="right" if is_number else "left", no_wrap=True)
     lines = zip(*(cells[head] for head in least), strict=True)
     for line, style in zip_longest(lines, styles, fillvalue=""):

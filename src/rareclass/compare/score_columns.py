@@ -26,6 +26,7 @@ from rareclass.metrics.scored_classes import (
     split_pair,
 )
 from rareclass.parameters import check_number, is_number
+from rareclass.table_block import TableBlock
 
 _LEAST_P = 0.001
 DEFAULT = ("roc_auc", "average_precision", "precision_at_k")
@@ -125,6 +126,22 @@ class Standings:
                 return each
         raise KeyError(name)
 
+    def block(self) -> TableBlock:
+        """Return the table of the rankings, with tests where there are several."""
+        columns = {
+            "Ranking": [each.name for each in self.standings],
+            "Value": [f"{each.value:.3f}" for each in self.standings],
+            "95% interval": [each.interval.bounds_text() for each in self.standings],
+        }
+        if len(self.standings) > 1:
+            tests = [each.beside_the_best for each in self.standings]
+            columns |= {
+                "Minus the best": ["" if each is None else each.bounds_text() for each in tests],
+                "p": ["" if each is None else each.p_text() for each in tests],
+                "Verdict": [each.verdict for each in self.standings],
+            }
+        return TableBlock.of(self.title, columns)
+
     def says(self) -> str:
         """Name the best, the rankings that are indistinguishable from it, and the worse ones."""
         best = self.best
@@ -171,6 +188,14 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return dictionaries, lists, words and numbers, for JSON."""
         return asdict(self)
+
+    def about_verdicts(self) -> str:
+        """Say which tests the verdicts are of."""
+        return (
+            f"{self.level:.0%} intervals. Verdicts: paired tests on the same rows at the "
+            f"{1 - self.level:.0%} level, Holm-corrected over all pairs. A paired test can be "
+            "significant where the intervals overlap."
+        )
 
     def says(self) -> list[str]:
         """Return a line on the rows, and a line a measure."""

@@ -14,13 +14,13 @@ from rareclass.report.page import (
     FactList,
     Note,
     PageBlock,
-    PageTable,
     Plot,
     Plots,
     Section,
     listed,
     percent,
 )
+from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def data_section(
     return Section("data", "The data", lead, tuple(blocks))
 
 
-def _columns_table(columns: Sequence[ColumnDrift]) -> PageTable:
+def _columns_table(columns: Sequence[ColumnDrift]) -> TableBlock:
     rows_of = worst_first(columns)[:_MOST_LISTED]
     known = any(each.stability_index is not None for each in rows_of)
     now = any(each.missing_now is not None for each in rows_of)
@@ -76,10 +76,7 @@ def _columns_table(columns: Sequence[ColumnDrift]) -> PageTable:
             f"unlike these, and empty ones, p of training and q of these rows; below {MOVED:g}, or "
             f"within what chance explains, is read as steady, from {MOVED_FAR:g} on as moved far."
         )
-    numeric = tuple(k for k, name in enumerate(head) if name[:5] in ("Empty", "Unlik", "Stabi"))
-    return PageTable(
-        "Columns, those that moved most first", tuple(head), tuple(rows), numeric, note
-    )
+    return TableBlock("Columns, those that moved most first", tuple(head), tuple(rows), note)
 
 
 def _share(share: float | None) -> str:
@@ -118,11 +115,10 @@ def features_section(
     if reasons:
         rows = tallied(reasons, "+.3g", _MOST_DRAWN)
         blocks.append(
-            PageTable(
+            TableBlock(
                 f"Why the {n_explained:,} highest rows score as high as they do",
                 ("Column", "First reason of", "Raises their scores by, on average"),
                 rows,
-                (1, 2),
                 "How much less a row would score with a typical cell in that column.",
             )
         )
@@ -147,7 +143,7 @@ def importance_plot(importances: Mapping[str, float]) -> Plot:
         ax.set_xlabel("importance")
 
     rows = tuple((name, f"{value:.3g}") for name, value in ranked[:_MOST_LISTED])
-    table = PageTable(title, ("Column", "Importance"), rows, (1,))
+    table = TableBlock(title, ("Column", "Importance"), rows)
     size = (4.7, max(1.6, 0.55 + 0.24 * len(shown)))
     return plot_of(draw, "importance", title, description, table, size)
 

@@ -14,17 +14,16 @@ from rareclass.errors import combination_error, too_few_rows
 from rareclass.opening import open_model
 from rareclass.report.drawing import CYCLE, Draw, plot_of
 from rareclass.report.page import (
-    NONE,
     Fact,
     FactList,
     FinishedReport,
     KeyFigure,
-    PageTable,
+    Note,
+    PageBlock,
     Plots,
     ReportPage,
     Section,
     figure_of,
-    listed,
     percent,
     percent_with_bounds,
     rows_facts,
@@ -39,6 +38,7 @@ from rareclass.report.ranking_section import (
 )
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.report.threshold_table import ThresholdTable
+from rareclass.table_block import TableBlock
 from rareclass.tables.table_file import TablePlace
 
 if TYPE_CHECKING:
@@ -130,30 +130,11 @@ def _finished(
     page = ReportPage(
         f"Finding {finding}: {' or '.join(names)}",
         f"On {where}: {whole(n)} rows, {whole(n_rare)} of them rare",
-        _verdict(comparison),
+        comparison.by("average_precision").says(),
         _figures(comparison),
         tuple(sections),
     )
     return FinishedReport(page, comparison.to_dict())
-
-
-def _verdict(comparison: Comparison) -> str:
-    standings = comparison.by("average_precision")
-    best, others = standings.best.name, [each.name for each in standings.standings[1:]]
-    if standings.worse == others:
-        return f"{best} is significantly better than {listed(others)} by average precision."
-    if standings.worse:
-        alike = listed(standings.indistinguishable)
-        return (
-            f"{best} has the highest average precision; {alike} may be as good: the difference is "
-            "not significant."
-        )
-    if all(each.verdict == "same order" for each in standings.standings[1:]):
-        return f"{best} and {listed(others)} put all rows in the same order."
-    return (
-        f"{best} has the highest average precision, but is statistically indistinguishable from "
-        f"{listed(others)} on these rows."
-    )
 
 
 def _figures(comparison: Comparison) -> tuple[KeyFigure, ...]:
@@ -165,22 +146,10 @@ def _figures(comparison: Comparison) -> tuple[KeyFigure, ...]:
 
 
 def _measures_section(comparison: Comparison) -> Section:
-    rows = []
-    for measure in comparison.measures:
-        for standing in measure.standings:
-            beside = standing.beside_the_best
-            value = standing.interval.text()
-            tests = (NONE, NONE) if beside is None else (beside.bounds_text(), beside.p_text())
-            rows.append((measure.words, standing.name, value, *tests, standing.verdict))
-    head = ("Measure", "Ranking", "Value (95 % interval)", "Minus the best", "p", "Verdict")
-    note = (
-        "Paired tests on the same rows at the 5 % level, Holm-corrected over all pairs. A paired "
-        "test can be significant where the intervals overlap."
-    )
-    table = PageTable("Measures, the best first", head, tuple(rows), (2, 3, 4), note)
-    return Section(
-        "measures", "Which is better", "By each measure, and whether chance explains it.", (table,)
-    )
+    blocks: list[PageBlock] = [measure.block() for measure in comparison.measures]
+    blocks.append(Note(comparison.about_verdicts()))
+    lead = "By each measure, and whether chance explains it."
+    return Section("measures", "Which is better", lead, tuple(blocks))
 
 
 def _curves_section(tables: Mapping[str, ThresholdTable]) -> Section:
@@ -192,7 +161,7 @@ def _curves_section(tables: Mapping[str, ThresholdTable]) -> Section:
     at_rates = {percent(each): methodcaller("at_false_positive_rate", each) for each in _RATES}
     within = {f"{each:,}": methodcaller("at_alerts", each) for each in budgets}
     caption, fewer = "Where so many rare rows are found", "Fewer alerts where scores are tied."
-    curves: tuple[tuple[type[TableDisplay], str, str, PageTable], ...] = (
+    curves: tuple[tuple[type[TableDisplay], str, str, TableBlock], ...] = (
         (
             PrecisionRecallDisplay, "precision-recall", "Precision and recall",
             _points(caption, "Recall, at least", at_recalls, tables),
@@ -232,7 +201,7 @@ def _points(
     goals: Mapping[str, methodcaller],
     tables: Mapping[str, ThresholdTable],
     note: str = "",
-) -> PageTable:
+) -> TableBlock:
     """Table of each ranking at the thresholds that meet each of some goals."""
     rows = []
     for goal, place_in in goals.items():
@@ -241,7 +210,7 @@ def _points(
             shares = (percent_with_bounds(each.at(k)) for each in (table.recall, table.precision))
             rows.append((goal, name, whole(float(table.alerts[k])), *shares))
     heads = (head, "Ranking", "Alerts", "Recall", "Precision")
-    return PageTable(caption, heads, tuple(rows), (0, 2, 3, 4), note)
+    return TableBlock(caption, heads, tuple(rows), note)
 
 
 def _agreement_section(y: NDArray[np.bool_], columns: Mapping[str, NDArray[np.float64]]) -> Section:
@@ -270,5 +239,5 @@ def _agreement_section(y: NDArray[np.bool_], columns: Mapping[str, NDArray[np.fl
         "Highest rows of each", "The same rows", "Rare, found by both", f"Only by {a}",
         f"Only by {b}",
     )  # fmt: skip
-    table = PageTable("What both find, and what only one does", head, tuple(rows), (0, 1, 2, 3, 4))
+    table = TableBlock("What both find, and what only one does", head, tuple(rows))
     return Section("agreement", "Do they find the same?", lead, (table,))

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from rareclass.decide.rarity_scores import rarity_scores
 from rareclass.errors import needed_for
 from rareclass.labels.two_classes import read_labels
-from rareclass.report.page import PageTable, Plot
+from rareclass.report.page import Plot
+from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +135,7 @@ def plot_of(
     key: str,
     title: str,
     description: str,
-    table: PageTable | None = None,
+    table: TableBlock | None = None,
     size: tuple[float, float] = SMALL,
     wide: bool = False,
 ) -> Plot:

@@ -19,7 +19,6 @@ from rareclass.report.page import (
     KeyFigure,
     Note,
     PageBlock,
-    PageTable,
     ReportPage,
     Section,
     amount,
@@ -27,6 +26,7 @@ from rareclass.report.page import (
     settings_section,
     whole,
 )
+from rareclass.table_block import TableBlock
 
 # Bytes of pictures on a page, all balls together: as base64 they are a third more.
 _MOST_PICTURES = 280_000
@@ -116,7 +116,7 @@ def _ball(
             "Outside": [_range(line, "outside") for line in numbers],
             "Overlap": [_in_words(line["overlap"], percent) for line in numbers],
         }
-        blocks.append(PageTable.of("Numbers, the most telling first", columns, {"Column"}))
+        blocks.append(TableBlock.of("Numbers, the most telling first", columns))
     values = [line for line in lines if line["share_inside"]][:_MOST_LINES]
     if values:
         columns = {
@@ -124,7 +124,7 @@ def _ball(
             "Of the rows inside": [_in_words(line["share_inside"], percent) for line in values],
             "Of the rows outside": [_in_words(line["share_outside"], percent) for line in values],
         }
-        blocks.append(PageTable.of("Values, the most telling first", columns, {"Value"}))
+        blocks.append(TableBlock.of("Values, the most telling first", columns))
     lead = (
         f"{counted(n_found, 'row')} without a label in it; {whole(ball['n_weighed'])} that were "
         "near shaped it."
@@ -156,7 +156,7 @@ def _data(summary: dict[str, Any]) -> Section:
         Fact("Unlabelled", whole(counts["unlabelled"])),
     )
     columns = summary.get("columns", ())[:_MOST_COLUMNS]
-    table = PageTable(
+    table = TableBlock(
         "Columns",
         ("Column", "Holds", "What is done with it"),
         tuple((each["name"], each["kind"], each["treatment"]) for each in columns),

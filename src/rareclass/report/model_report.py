@@ -25,7 +25,6 @@ from rareclass.report.page import (
     FinishedReport,
     KeyFigure,
     Note,
-    PageTable,
     ReportPage,
     Section,
     amount,
@@ -47,6 +46,7 @@ from rareclass.report.subgroups import Subgroups, classes_section, subgroups_sec
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import LEVEL
 from rareclass.stored import plain_data
+from rareclass.table_block import TableBlock
 from rareclass.tables.table_file import TablePlace
 
 _MOST_NAMED = 12
@@ -303,7 +303,7 @@ def _plain_data(judged: JudgedModel) -> dict[str, Any]:
 def promises_section(promises: Promises) -> Section:
     """Section with what was promised and what these rows show, as ``rareclass evaluate`` has it."""
     rows = tuple(each.cells for each in promises.rows)
-    table = PageTable("Promises, with 95\u00a0% intervals", HEADS, rows)
+    table = TableBlock("Promises, with 95\u00a0% intervals", HEADS, rows)
     return Section("promises", "Promised and measured", promises.sentence(), (table,))
 
 
@@ -318,9 +318,8 @@ def checked_section(found: CheckedMeasures) -> Section:
         "All figures and curves of this page count each checked row as the number of rows that it "
         "stands for. The intervals of this table are about all rows here."
     )
-    table = PageTable(
-        "Estimates for all rows", ("Measure", "Estimate, 95\u00a0% interval"), tuple(rows), (1,)
-    )
+    heads = ("Measure", "Estimate, 95\u00a0% interval")
+    table = TableBlock("Estimates for all rows", heads, tuple(rows))
     return Section("checked", "Estimates from the checked rows", lead, (table, Note(note)))
 
 

@@ -5,16 +5,17 @@ The file makes no requests, is readable without JavaScript, and is equal for equ
 
 import math
 from base64 import b64encode
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from rareclass.errors import needed_for
 from rareclass.metrics.intervals import Interval
+from rareclass.table_block import TableBlock
 
 SPACE = "\u00a0"
 """Between a number and its unit: no line ends there."""
@@ -31,17 +32,12 @@ class KeyFigure:
     note: str = ""
 
 
-class PageBlock:
-    """A part of a section."""
-
-    @property
-    def kind(self) -> str:
-        """Name by which the template chooses the markup."""
-        return type(self).__name__
+class PagePart:
+    """A part of a section that is no table."""
 
 
 @dataclass(frozen=True)
-class Text(PageBlock):
+class Text(PagePart):
     """A paragraph."""
 
     words: str
@@ -56,7 +52,7 @@ class Note(Text):
 
 
 @dataclass(frozen=True)
-class Listing(PageBlock):
+class Listing(PagePart):
     """Lines, one below the other."""
 
     lines: tuple[str, ...]
@@ -70,50 +66,26 @@ class Fact(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FactList(PageBlock):
+class FactList(PagePart):
     """Names with their values."""
 
     facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True)
-class PageTable(PageBlock):
-    """Cells as text; `numeric` has the places of the columns that are aligned as numbers."""
-
-    caption: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: tuple[int, ...] = ()
-    note: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        caption: str,
-        columns: Mapping[str, Iterable[str]],
-        words: Collection[str] = (),
-        note: str = "",
-    ) -> Self:
-        """Make a table of the cells under each head; all but `words` are aligned as numbers."""
-        numeric = tuple(k for k, name in enumerate(columns) if name not in words)
-        rows = tuple(zip(*columns.values(), strict=True))
-        return cls(caption, tuple(columns), rows, numeric, note)
-
-
-@dataclass(frozen=True)
-class Plot(PageBlock):
+class Plot(PagePart):
     """A drawing with a description for readers who cannot see it, and the numbers behind it."""
 
     key: str  # a word, unique on the page
     title: str
     description: str
     svg: str
-    table: PageTable | None = None
+    table: TableBlock | None = None
     wide: bool = False  # fills the width of the page where it stands alone
 
 
 @dataclass(frozen=True)
-class Image(PageBlock):
+class Image(PagePart):
     """A picture in pixels."""
 
     title: str
@@ -122,10 +94,13 @@ class Image(PageBlock):
 
 
 @dataclass(frozen=True)
-class Plots(PageBlock):
+class Plots(PagePart):
     """Plots side by side where the page is wide enough."""
 
     plots: tuple[Plot, ...]
+
+
+PageBlock = PagePart | TableBlock
 
 
 @dataclass(frozen=True)
@@ -191,6 +166,8 @@ def rendered(page: ReportPage) -> str:
     with needed_for("A report", "rareclass[cli]"):
         import jinja2
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    # The markup of a part is chosen by the name of its class.
+    environment.filters["kind"] = lambda block: type(block).__name__
     environment.filters["base64"] = lambda png: b64encode(png).decode("ascii")
     template = environment.from_string(_part("page.html.j2"))
     return template.render(report=page, css=_part("page.css"), script=_part("page.js"))

@@ -17,7 +17,6 @@ from rareclass.report.drawing import (
     share_axis,
 )
 from rareclass.report.page import (
-    PageTable,
     Plots,
     Section,
     amount,
@@ -27,6 +26,7 @@ from rareclass.report.page import (
     whole,
 )
 from rareclass.report.threshold_table import Band, Gains, ThresholdTable
+from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -230,9 +230,9 @@ def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Int
     return Section("ranking", "How well it ranks", lead, (Plots(plots),))
 
 
-def _precision_table(table: ThresholdTable) -> PageTable:
+def _precision_table(table: ThresholdTable) -> TableBlock:
     places = list(dict.fromkeys(table.at_recall(share) for share in _RECALLS))
-    return PageTable.of(
+    return TableBlock.of(
         "Precision where so many rare rows are found",
         {
             "Recall": [percent(float(table.recall.value[k])) for k in places],
@@ -243,10 +243,10 @@ def _precision_table(table: ThresholdTable) -> PageTable:
     )
 
 
-def _roc_table(table: ThresholdTable) -> PageTable:
+def _roc_table(table: ThresholdTable) -> TableBlock:
     places = list(dict.fromkeys(table.at_false_positive_rate(rate) for rate in _RATES))
     rates = table.false_positive_rate
-    return PageTable.of(
+    return TableBlock.of(
         "Recall at false-positive rates",
         {
             "False-positive rate": [percent_with_bounds(rates.at(k)) for k in places],
@@ -256,9 +256,9 @@ def _roc_table(table: ThresholdTable) -> PageTable:
     )
 
 
-def _gains_table(gains: Gains) -> PageTable:
+def _gains_table(gains: Gains) -> TableBlock:
     places = gains.rows()
-    return PageTable.of(
+    return TableBlock.of(
         "What the highest rows hold",
         {
             "Of all rows": [percent(float(gains.share[k])) for k in places],

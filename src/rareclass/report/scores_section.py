@@ -23,7 +23,6 @@ from rareclass.report.drawing import (
 from rareclass.report.page import (
     Note,
     PageBlock,
-    PageTable,
     Plot,
     Plots,
     Section,
@@ -32,6 +31,7 @@ from rareclass.report.page import (
     whole,
 )
 from rareclass.report.threshold_table import LEVEL
+from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,7 +179,7 @@ def reliability_plot(reliability: ReliabilityDisplay) -> Plot:
         f"{off} Rows with about the same probability are a bin, wide enough that it expects two "
         "rare rows; bars are exact 95 % intervals. Points on the dotted line are right."
     )
-    table = PageTable.of(
+    table = TableBlock.of(
         "Probabilities and what came of them",
         {
             "Foretold": map(percent, reliability.foretold),
@@ -304,7 +304,7 @@ def _distribution_plot(distribution: ScoreDistributionDisplay) -> Plot:
     edges, n_bins = distribution.edges, len(distribution.rare)
     firsts = np.arange(0, n_bins, max(n_bins // _N_LINES, 1))
     ends = edges[np.append(firsts, n_bins)]
-    table = PageTable.of(
+    table = TableBlock.of(
         title,
         {
             "Score": [f"{low:.3g} to {high:.3g}" for low, high in pairwise(ends)],

@@ -13,8 +13,9 @@ from rareclass.errors import InputError, setting
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
 from rareclass.report.columns_section import Tally, tallied
-from rareclass.report.page import NONE, PageBlock, PageTable, Section, Text, percent, whole
+from rareclass.report.page import NONE, PageBlock, Section, Text, percent, whole
 from rareclass.report.reading import MOST_TOP, ReadRows, WholeRows
+from rareclass.table_block import TableBlock
 
 Floats = NDArray[np.float64]
 _N_MISSED = 10
@@ -193,7 +194,7 @@ def _failures_section(
         "Differs most from it in", *names,
     )  # fmt: skip
     blocks: tuple[PageBlock, ...] = (
-        PageTable("The worst misses", head, tuple(lines), (0, 1, 2, 3)),
+        TableBlock("The worst misses", head, tuple(lines)),
         Text(
             "Rows are counted from 1, as they stand in the file. Numbers are compared by their "
             "ranks among the rare rows, other cells by being the same or not."
@@ -207,11 +208,10 @@ def _cases_section(cases: Mapping[Any, Tally], n_alerts: int, n_rare: int | None
     rows = tallied({_case(case): tally for case, tally in cases.items()}, ".3g", _N_CASES, 1)
     of_all = "" if n_rare is None else f" of the {n_rare:,} rare rows of training"
     more = len(cases) - len(rows)
-    table = PageTable(
+    table = TableBlock(
         f"Rare rows of training that the {n_alerts:,} highest rows are most like",
         ("Row in the training file", "Nearest to", "Mean distance"),
         rows,
-        (0, 1, 2),
         f"{more:,} more are not listed." if more > 0 else "",
     )
     lead = f"The {n_alerts:,} highest rows are each most like one of {len(cases):,}{of_all}."
@@ -254,5 +254,5 @@ def _top_section(
         "The highest rows",
         f"{n_rare} of the {len(top)} highest rows {'is' if n_rare == 1 else 'are'} rare. "
         f"The page shows their cells ({setting('rows')}): mind who gets it.",
-        (PageTable(f"The {len(top)} highest rows", (*head, *names), lines, (0, 1)),),
+        (TableBlock(f"The {len(top)} highest rows", (*head, *names), lines),),
     )

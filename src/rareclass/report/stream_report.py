@@ -19,7 +19,6 @@ from rareclass.report.page import (
     FinishedReport,
     KeyFigure,
     Note,
-    PageTable,
     Plots,
     ReportPage,
     Section,
@@ -34,6 +33,7 @@ from rareclass.report.threshold_section import threshold_section
 from rareclass.report.threshold_table import ThresholdTable
 from rareclass.stream.checkpoint import SavedStream, load_newest
 from rareclass.stream.log import read_log
+from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,7 +176,7 @@ def _measures_section(log: Sequence[LoggedReport], window: int, top: int) -> Sec
         for k in range(len(log))[::-step][::-1]
     )
     head = ("Rows so far", "Rare so far", *(label for _, label in measures), "Fell")
-    table = PageTable(title, head, rows, (0, 1, 2, 3, 4))
+    table = TableBlock(title, head, rows)
     n_fell = sum(bool(each.falls) for each in log)
     last = f" In the last report {', '.join(log[-1].falls)} had fallen." if log[-1].falls else ""
     lead = f"{n_fell or 'None'} of {len(log)} reports found a measure fallen.{last}"
@@ -231,7 +231,7 @@ def _drift_section(log: Sequence[LoggedReport]) -> Section:
         "Outside now",
     )  # fmt: skip
     caption = "Columns that moved, the farthest first"
-    table = PageTable(caption, head, tuple(rows), (1, 2, 3, 4, 5))
+    table = TableBlock(caption, head, tuple(rows))
     plot = plot_of(draw, "drift-over-time", title, description, table, WIDE, wide=True)
     lead = f"{len(most)} columns moved at some time; {len(log[-1].moved)} in the last report."
     return Section("drift", "Drift", lead, (Plots((plot,)),))
@@ -279,7 +279,7 @@ def _alerts_section(state: SavedStream, n_rows: int, n_alerts: int, budget: str)
         )
         for k in range(10)
     )
-    table = PageTable("Alerts in tenths of the stream", ("Rows", "Alerts"), rows, (0, 1))
+    table = TableBlock("Alerts in tenths of the stream", ("Rows", "Alerts"), rows)
     plot = plot_of(draw, "alerts-over-time", title, description, table, WIDE, wide=True)
     return Section("alerts", "Alerts", lead, (Plots((plot,)),))
 

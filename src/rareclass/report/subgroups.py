@@ -18,7 +18,6 @@ from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, plot_of, shar
 from rareclass.report.page import (
     NONE,
     PageBlock,
-    PageTable,
     Plot,
     Plots,
     Section,
@@ -27,6 +26,7 @@ from rareclass.report.page import (
     whole,
 )
 from rareclass.report.threshold_table import LEVEL
+from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,7 +143,7 @@ def subgroups_section(days: Subgroups | None, groups: Subgroups | None) -> Secti
     return Section("parts", "Where and when it does worse", " ".join(leads), tuple(blocks))
 
 
-def _table(parts: Subgroups, what: str) -> PageTable:
+def _table(parts: Subgroups, what: str) -> TableBlock:
     worse = list(parts.worse)
     chosen = sorted(
         parts.parts,
@@ -158,10 +158,9 @@ def _table(parts: Subgroups, what: str) -> PageTable:
     }
     more = parts.n_parts - len(chosen)
     note = f"{more:,} more are not listed. " if more > 0 else ""
-    return PageTable.of(
+    return TableBlock.of(
         f"At the model's threshold by {what} ({parts.by}), the lowest recall first",
         columns,
-        {name},
         f"{note}▼: fewer of its rare rows are found than chance explains, by exact binomial tests "
         "at 5 % after Holm's correction.",
     )
@@ -183,7 +182,7 @@ def _by_day(parts: Subgroups) -> Plot:
         f"{percent(parts.recall.value)}. Bars are exact 95 % intervals; a day with few rare rows "
         "says little."
     )
-    table = PageTable.of(
+    table = TableBlock.of(
         title,
         {"Day": [each.name for each in shown]}
         | _counts(shown)
@@ -191,7 +190,6 @@ def _by_day(parts: Subgroups) -> Plot:
             "Found": [whole(each.hits) for each in shown],
             "Recall": [percent_with_bounds(each.recall) for each in shown],
         },
-        {"Day"},
     )
 
     def draw(ax: "Axes") -> None:
@@ -251,15 +249,14 @@ def classes_section(
     )
     counts = decision.confusion(rows)
     tables = (
-        PageTable.of("Each rare class", columns, {"Class"}, note),
-        PageTable(
+        TableBlock.of("Each rare class", columns, note),
+        TableBlock(
             "Classes of rows (lines) and classes that they are called (columns)",
             ("Class", *counts.called_names),
             tuple(
                 (name, *map(whole, of_name))
                 for name, of_name in zip(counts.is_names, counts.counts, strict=True)
             ),
-            tuple(range(1, len(counts.called_names) + 1)),
             "Rows are called a class by the thresholds above.",
         ),
     )

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from rareclass.report.drawing import BLUE, VERMILLION, drawn, log_axis, plot_of, share_axis
 from rareclass.report.page import (
-    PageBlock,
-    PageTable,
+    PagePart,
     Plot,
     Plots,
     Section,
@@ -25,6 +24,7 @@ from rareclass.report.page import (
 )
 from rareclass.report.ranking_section import TableDisplay, draw_curve
 from rareclass.report.threshold_table import ThresholdTable
+from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +105,7 @@ class ShownMeasure:
 
 
 @dataclass(frozen=True)
-class ThresholdChoice(PageBlock):
+class ThresholdChoice(PagePart):
     """The threshold that the reader drags: how it is before, and the data for all of them."""
 
     table: ThresholdTable
@@ -117,7 +117,7 @@ class ThresholdChoice(PageBlock):
     counts: dict[str, str]  # rows by what they are and what they are called
     measures: tuple[ShownMeasure, ...]
     command: str
-    ten: PageTable
+    ten: TableBlock
     data: str
 
 
@@ -169,7 +169,7 @@ def threshold_section(
     )
 
 
-def _ten_thresholds(table: ThresholdTable) -> PageTable:
+def _ten_thresholds(table: ThresholdTable) -> TableBlock:
     """Ten thresholds spread over the logarithm of alerts, the model's own among them."""
     own, spread = table.own, list(table.thinned(_N_LISTED))
     if own is not None and own not in spread:
@@ -188,7 +188,7 @@ def _ten_thresholds(table: ThresholdTable) -> PageTable:
     }
     if table.cost is not None:
         columns["Cost"] = [amount(float(table.cost.value[k])) for k in places]
-    return PageTable.of("Ten thresholds, with exact 95 % intervals", columns)
+    return TableBlock.of("Ten thresholds, with exact 95 % intervals", columns)
 
 
 def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
@@ -272,7 +272,7 @@ def cost_section(table: ThresholdTable) -> Section:
     )
     marks = {least: " (the least)"} | ({} if own is None else {own: " (the model's)"})
     places = sorted({*map(int, table.thinned(_N_LINES)), *marks})
-    numbers = PageTable.of(
+    numbers = TableBlock.of(
         f"Cost of errors: {table.cost_words}",
         {
             "Score above": [f"{table.thresholds[k]:.4g}{marks.get(k, '')}" for k in places],

@@ -79,6 +79,12 @@ class Verdict:
     note: str = ""
     corrects: bool = False  # whether it may replace another verdict on the row
     at: str = ""  # time in UTC; of now where it is not given
+    place: str = ""  # file and row of the list that has it, for messages; not kept
+
+    @property
+    def where(self) -> str:
+        """Row of the list that was filled in, and of the table."""
+        return f"{self.place} (row {self.key} of the table)" if self.place else f"Row {self.key}"
 
 
 def fingerprint_of(parts: Iterable[str]) -> str:
@@ -434,7 +440,7 @@ class ReviewJournal:
             known = name_hint(verdict.label, labels, "Its labels are")
             ways = " or ".join(setting(each, verdict.label) for each in ("rest", "cleared"))
             raise InputError(
-                f"Row {verdict.key}: label {verdict.label!r} is new to {self.path}.",
+                f"{verdict.where}: label {verdict.label!r} is new to {self.path}.",
                 f"{known} A new label has to be named; if it is not rare: {ways} (hunt).",
                 ErrorKind.LABELS,
                 column=self.header.target,
@@ -442,7 +448,7 @@ class ReviewJournal:
             )
         if before is not None and before.label != verdict.label and not verdict.corrects:
             raise InputError(
-                f"Row {verdict.key}: verdict {verdict.label!r} contradicts {before.label!r}, given "
+                f"{verdict.where}: verdict {verdict.label!r} contradicts {before.label!r}, given "
                 f"at {before.at}.",
                 "Give it as a correction if the earlier verdict was wrong.",
                 ErrorKind.LABELS,
@@ -450,7 +456,7 @@ class ReviewJournal:
                 value=verdict.key,
             )
         if verdict.round is not None and not 0 <= verdict.round <= len(self.rounds):
-            message = f"Row {verdict.key}: there is no round {verdict.round} in {self.path}."
+            message = f"{verdict.where}: there is no round {verdict.round} in {self.path}."
             remedy = f"It has {counted(len(self.rounds), 'round')}."
             raise InputError(message, remedy, ErrorKind.ROWS, value=verdict.round)
 
@@ -480,4 +486,5 @@ def _now() -> str:
 def _line_of(kind: str, record: Header | Round | Verdict) -> str:
     """Return a record as a line of JSON."""
     facts = {"kind": kind} | ({"format": _FORMAT} if kind == "header" else {}) | asdict(record)
+    facts.pop("place", None)
     return json.dumps(facts, ensure_ascii=False)

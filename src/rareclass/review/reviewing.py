@@ -296,7 +296,7 @@ def read_verdicts(
     keys, labels, *notes = (labels_as_text(cells[name]).fill_null("") for name in names)
     lines = enumerate(zip(keys, labels, *notes, strict=True), start=1)
     said = {
-        row: Verdict(key, label, note="".join(note), corrects=corrects)
+        row: Verdict(key, label, None, "".join(note), corrects, place=f"{file.path}, row {row}")
         for row, (key, label, *note) in lines
         if label
     }

@@ -1,0 +1,40 @@
+"""A table of text that is made once, and drawn by the terminal and by a page of a report."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+_STARTS_WITH_NUMBER = re.compile(r"[+<-]?\d[\d,.]*(e[+-]?\d+)?(\s?%)?(\s|$)")
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """Rows under their heads; the first cell of a row is its name."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+    @classmethod
+    def of(cls, title: str, columns: Mapping[str, Iterable[str]], note: str = "") -> Self:
+        """Make a table of the cells under each head."""
+        return cls(title, tuple(columns), tuple(zip(*columns.values(), strict=True)), note)
+
+    @property
+    def numeric(self) -> tuple[int, ...]:
+        """Places of the columns that are aligned as numbers."""
+        columns = zip(*self.rows, strict=True)
+        return tuple(place for place, cells in enumerate(columns) if are_numbers(cells))
+
+
+def are_numbers(cells: Sequence[str]) -> bool:
+    """Say whether cells are numbers, alone or before their interval; some may be words or empty.
+
+    >>> are_numbers(["0.31 (0.26 to 0.36)", "unknown"]), are_numbers(["2026-11-29", "3"])
+    (True, False)
+    """
+    found = [_STARTS_WITH_NUMBER.match(cell) is not None for cell in cells]
+    is_word = (not any(map(str.isdigit, cell)) for cell in cells)
+    return any(found) and all(map(max, found, is_word))
