@@ -19,9 +19,10 @@ from benchmarks import repeated
 from rareclass import RankRC
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.estimators.rankings import KernelRanking
-from rareclass.model.facts import ModelFacts, RareClassFacts
+from rareclass.model.facts import ModelFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import save_model
+from rareclass.model.targets import RareClassFacts
 from rareclass.tables.columns import Column
 
 N_LANDMARKS, N_FEATURES, N_ROWS = 1000, 40, 3000

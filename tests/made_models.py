@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from rareclass.model.facts import ModelFacts, RareClassFacts
+from rareclass.model.facts import ModelFacts
 from rareclass.model.model import Model
+from rareclass.model.targets import RareClassFacts
 
 
 def made_model(encoder, estimator, rare="1", rest="0", **parts):

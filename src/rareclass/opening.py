@@ -114,6 +114,6 @@ def describe(path: Path, opened: Model | None = None) -> dict[str, Any]:
         "thresholds": [float(each) for each in model.thresholds],
         "probabilities": probabilities,
         "held_out_scores": None if model.held_out is None else len(model.held_out.scores),
-        "rare_cases": None if model.cases is None else int((model.cases.number > 0).sum()),
+        "rare_cases": None if model.cases is None else model.cases.n_rare,
         "notices": list(model.notices),
     }

@@ -70,7 +70,7 @@ def test_compare_measures_each_class_by_what_ranks_any(fitted):
     data = read_compared(open_table(fitted.train), settings)
     board = compare_on(data, settings, progress=False, isolate=False)
     (found,) = board.of_classes.values()
-    assert list(found) == list(data.target.facts.rare_labels)
+    assert list(found) == list(data.target.rare_labels)
     # As many rows of each class, alike: each is found about as well as any, among fewer rows.
     assert min(found.values()) > 0.5
     assert board.to_dict()["average_precision_of_classes"] == board.of_classes

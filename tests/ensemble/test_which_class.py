@@ -17,7 +17,8 @@ from rareclass.ensemble import which_class
 from rareclass.ensemble.members.trees import ExtraTrees
 from rareclass.ensemble.which_class import shares
 from rareclass.metrics import roc_auc
-from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
+from rareclass.model.facts import RareClassScores, ScoredRows
+from rareclass.model.targets import RareClassFacts
 from rareclass.model.threshold import rules_in_step
 
 MEMBERS = [MeanDifference(), ExtraTrees(trees=10)]

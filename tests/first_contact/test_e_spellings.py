@@ -21,8 +21,7 @@ from rareclass.findings import FindingKind, TableWarning, finding_of
 from rareclass.hunt.table import HuntTable
 from rareclass.labels.spelling import label_value, one_spelling
 from rareclass.model.decisions import RareDecision
-from rareclass.model.facts import RareClassFacts
-from rareclass.model.targets import rare_target
+from rareclass.model.targets import RareClassFacts, rare_target
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.review.table import LabelRoles, read_review_table
 from rareclass.tables.table_file import open_table
@@ -54,7 +53,7 @@ def test_training_takes_spellings_for_one_label(spellings, other, asked):
     labels = pl.Series([*spellings, *[other] * 20])
     positive = None if asked is None else spellings[asked]
     with pytest.warns(TableWarning) as warnings:
-        found = rare_target(label_counts(labels), positive).facts
+        found = rare_target(label_counts(labels), positive)
     assert found.label_counts == {other: 20, found.rare_label: len(spellings)}
     assert found.rest_label == other
     assert is_rare(labels, found.rare_label).tolist() == [True] * len(spellings) + [False] * 20
@@ -206,7 +205,7 @@ def test_compare_takes_several_labels(folder):
     settings = CompareSettings("kind", ("theft", "fake"), folds=2, methods=("logistic",))
     read = read_compared(open_table(folder / "three.csv"), settings)
     n_rare = rareclass.load(folder / "two.m").rare_class.n_rare
-    assert read.target.facts.rare_label == "theft or fake"
+    assert read.target.rare_label == "theft or fake"
     assert int(read.rare.sum()) == n_rare
     scored = ("compare", folder / "scores.csv", "--scores", "--score", "s", "--score", "t")
     both = json_of(*scored, "-t", "kind", *BOTH)
@@ -236,14 +235,14 @@ COUNTS = {"ok": 90, "theft": 6, "Theft": 1, "fake": 3}
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_several_labels_are_one_class():
-    target = rare_target(COUNTS, ["fake", "theft", "fake"])
-    found = target.facts
+    found = rare_target(COUNTS, ["fake", "theft", "fake"])
     assert (found.rare_label, found.labels) == ("fake or theft", ("fake", "theft"))
     assert found.label_counts == {"ok": 90, "fake or theft": 10}
-    assert target.code_of == {"ok": 0, "theft": 1, "Theft": 1, "fake": 1}
-    assert target.class_of == {"theft": 1, "Theft": 1, "fake": 0}
+    written = pl.Series([*COUNTS, None])
+    assert found.codes(written).tolist() == [0, 1, 1, 1, -1]
+    assert found.which(written).tolist() == [-1, 1, 1, 0, -1]
     assert rare_target(COUNTS, ["fake"]) == rare_target(COUNTS, "fake")
-    assert rare_target(COUNTS, "fake").facts.labels == ("fake",)
+    assert rare_target(COUNTS, "fake").labels == ("fake",)
     labels = pl.Series(["Fake", "ok", "theft", "other"])
     assert is_rare(labels, found.labels).tolist() == [True, False, True, False]
     cells = pl.Series(["fake", "ok", None, "theft"])
@@ -254,7 +253,7 @@ def test_several_labels_are_one_class():
     with refused(ErrorKind.LABELS):
         rare_target(COUNTS, ["fake", "theft", "ok"])
     yes = rare_target({"no": 9, "yes": 1, "true": 1}, ["yes", "true"])
-    assert yes.facts.label_counts == {"no": 9, "yes or true": 2}
+    assert yes.label_counts == {"no": 9, "yes or true": 2}
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.metrics import mauc, roc_auc, vus
 from rareclass.model.decisions import LevelDecision
 from rareclass.model.evaluate import evaluate_file
-from rareclass.model.facts import LevelFacts, ScoredRows, facts_as_json, facts_from_json
+from rareclass.model.facts import ScoredRows, facts_as_json, facts_from_json
 from rareclass.model.model_file import load_model, save_model
 from rareclass.model.score_file import ScoreSettings, score_rows
-from rareclass.model.targets import LevelTarget
+from rareclass.model.targets import LevelFacts
 from rareclass.opening import describe
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
@@ -63,11 +63,11 @@ def trained(grades_file):
 
 def test_the_target_is_read_in_order(grades_file):
     data = read(grades_file)
-    assert isinstance(data.target, LevelTarget)
-    assert data.target.facts.levels == WORDS
+    assert isinstance(data.target, LevelFacts)
+    assert data.target.levels == WORDS
     labels = pl.read_parquet(grades_file)["grade"].drop_nulls()
     assert data.n_rows == len(labels)
-    assert data.target.level_counts.tolist() == [(labels == word).sum() for word in WORDS]
+    assert data.target.level_counts == tuple((labels == word).sum() for word in WORDS)
     assert data.target.majority == 1
     np.testing.assert_array_equal(data.rare, data.y != 1)
     assert data.size.n_rare == (data.y != 1).sum()
@@ -118,10 +118,7 @@ def test_a_saved_model_is_the_same_and_says_what_it_is(tmp_path, trained):
     assert describe(tmp_path / "m.rareclass")["model"] == "OrdinalRankRC"
     assert not hasattr(loaded.estimator, "whitener_")
     assert isinstance(loaded.decision, LevelDecision)
-
-
-def test_a_model_without_its_levels_is_damaged(tmp_path, trained):
-    told = {k: v for k, v in facts_as_json(trained.content.facts).items() if k != "levels"}
+    told = {name: value for name, value in facts.items() if name != "levels"}
     with pytest.raises(ValueError, match="levels is missing"):
         facts_from_json(told)
 
@@ -193,13 +190,10 @@ def decided_by(thresholds, levels=WORDS):
     return LevelDecision(LevelFacts("grade", levels), np.array(thresholds))
 
 
-def test_a_score_at_a_threshold_is_of_the_level_below():
+def test_a_score_at_a_threshold_is_of_the_level_below_and_rules_name_levels_never_called():
     decision = decided_by([0.0, 1.0])
     assert decision.decide(np.array([-1.0, 0.0, 0.5, 1.0, 1.5])).tolist() == [0, 0, 1, 1, 2]
     assert decision.rules() == ["Levels by score: low up to 0, medium up to 1, high above"]
-
-
-def test_levels_that_are_never_called_are_named():
     lines = decided_by([-np.inf, 0.5]).rules()
     assert lines[0] == "Levels by score: medium up to 0.5, high above"
     assert "Levels that no score is called" in lines[1]
@@ -256,27 +250,19 @@ def test_too_few_rows_for_folds(tmp_path):
     assert "Too few rows for cross-validation" in said
     assert "lam was not chosen" in said
     assert not facts_as_json(outcome.content.facts)["lam_chosen_by_cross_validation"]
-
-
-def test_folds_have_rows_of_two_levels():
+    # Folds have rows of two levels.
     assert terms_of(np.array([0] * 9 + [1] * 3 + [2], np.int16), FitSettings()).folds == 3
     assert terms_of(np.array([0] * 9 + [2], np.int16), FitSettings()).folds == 1
 
 
-def rows_of_levels():
+def test_a_level_that_rows_lack_has_thresholds_and_too_little_memory_is_refused():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [100, 15, 5]).astype(np.int16)
-    return EncodedRows(rng.normal(size=(120, 2)) + y[:, None], y, None, n_codes=4)
-
-
-def test_too_little_memory_is_refused():
+    rows = EncodedRows(rng.normal(size=(120, 2)) + y[:, None], y, None, n_codes=4)
     with pytest.raises(InputError, match="20 distinct rows outside the majority level") as caught:
-        OrdinalMethod(0.1).fit(rows_of_levels(), TERMS._replace(memory=1 << 16), [])
+        OrdinalMethod(0.1).fit(rows, TERMS._replace(memory=1 << 16), [])
     assert "mibc" not in str(caught.value)
-
-
-def test_a_level_that_rows_lack_has_thresholds():
-    model = OrdinalMethod(0.1).fit(rows_of_levels(), TERMS, [])
+    model = OrdinalMethod(0.1).fit(rows, TERMS, [])
     assert len(model.thresholds_) == 3
     assert (model.thresholds_[:-1] <= model.thresholds_[1:]).all()
 

@@ -75,10 +75,7 @@ def test_rows_of_both_classes_stay_two(tmp_path):
     data = read(path)
     assert data.rare.tolist() == [False, True, False, True]
     assert data.weight.tolist() == [8, 2, 1, 3]
-
-
-def test_labels_are_not_told_apart_by_case(tmp_path):
-    path = tmp_path / "t.csv"
+    # Case tells no labels apart.
     path.write_text("x,y\n" + "".join(f"{k}.5,{'aAb'[k % 3]}\n" for k in range(30)))
     with pytest.warns(TableWarning):
         data = read(path, positive="a")
@@ -89,20 +86,16 @@ def test_parquet_categories_keep_the_label_none(tmp_path):
     labels = pl.Series("y", ["none", "x", "x"] * 10, dtype=pl.Categorical)
     pl.DataFrame({"x": np.arange(30) + 0.5, "y": labels}).write_parquet(tmp_path / "t.parquet")
     data = read(tmp_path / "t.parquet")
-    assert (data.target.facts.rare_label, data.target.n_rare, data.n_unlabelled) == ("none", 10, 0)
+    assert (data.target.rare_label, data.target.n_rare, data.n_unlabelled) == ("none", 10, 0)
 
 
-def test_too_little_kernel_memory_is_refused(tmp_path):
-    data = read(noise(tmp_path / "t.csv", 1))
-    with pytest.raises(InputError, match="Raise kernel_memory="):
-        train(data, FitSettings(target="y", method=RankRCMethod(), kernel_memory=1 << 20))
-
-
-def test_a_mistake_of_the_program_is_not_called_memory(tmp_path, monkeypatch):
+def test_too_little_kernel_memory_is_refused_and_a_mistake_is_not_called_so(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise ValueError("a bug")
 
     data = read(noise(tmp_path / "t.csv", 1))
+    with pytest.raises(InputError, match="Raise kernel_memory="):
+        train(data, FitSettings(target="y", method=RankRCMethod(), kernel_memory=1 << 20))
     monkeypatch.setattr("rareclass.fit.kernel_methods.RankRCCV.fit", fail)
     with pytest.raises(ValueError, match="a bug"):
         train(data, FitSettings(target="y", method=RankRCMethod()))

@@ -56,7 +56,7 @@ def read_file(path, **options):
 
 def rare_of_file(path):
     target = read_file(path)
-    return target if target == "refused" else set(values(target.facts.labels))
+    return target if target == "refused" else set(values(target.labels))
 
 
 def written(labels, folder):
@@ -106,7 +106,7 @@ def levels_of_list(labels, order=None):
 
 def levels_of_file(path, order=None):
     target = read_file(path, method=OrdinalMethod(0.01, levels=order))
-    return target if target == "refused" else values(target.facts.levels)
+    return target if target == "refused" else values(target.levels)
 
 
 @given(labels=labels_of_rows, order=st.sampled_from([None, ("no", "yes", "b", "1", "0")]))
@@ -148,7 +148,7 @@ def test_a_cell_without_a_visible_character_is_no_label(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n1,yes\n2,\u200b\n3,no\n4,\u00ad no\u200b\n")
     data = read_training_set(open_table(tmp_path / "t.csv"), FitSettings(target="y"))
     assert data.n_unlabelled == 1
-    assert data.target.facts.label_counts == {"no": 2, "yes": 1}
+    assert data.target.label_counts == {"no": 2, "yes": 1}
 
 
 QUICK = RareClassifier(members=["mibc"], verbose=False)

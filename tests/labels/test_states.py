@@ -24,24 +24,17 @@ def test_weights_of_two_rounds():
 
 
 @pytest.mark.parametrize(
-    ("known_after", "rounds"),
+    ("known_after", "rounds", "weight"),
     [
-        ([0, 0, -1], []),
-        ([1, 0, -1], [listed([0], [1.0])]),  # no row at random
-        ([1, 2, 0], [listed([0], [0.5])]),  # all are known
-        ([1, 0, -1], [listed([0, 2], [0.5, 0.5])]),  # a verdict is missing
+        ([0, 0, -1], [], [1, 1, 0]),
+        ([1, 0, -1], [listed([0], [1.0])], [1, 1, 0]),  # no row at random
+        ([1, 2, 0], [listed([0], [0.5])], [1, 1, 1]),  # all are known
+        ([1, 0, -1], [listed([0, 2], [0.5, 0.5])], [1, 1, 0]),  # a verdict is missing
+        ([1, -1, 2, -1], [listed([0, 1], [0.5, 0.5]), listed([2], [0.25])], [1, 0, 4, 0]),
     ],
 )
-def test_known_rows_count_once_where_nothing_more_can_be_said(known_after, rounds):
-    known_after = np.array(known_after)
-    weight = check_weights(known_after, rounds)
-    assert weight.tolist() == (known_after >= 0).astype(float).tolist()
-
-
-def test_a_round_with_missing_verdicts_is_left_out():
-    rounds = [listed([0, 1], [0.5, 0.5]), listed([2], [0.25])]
-    known_after = np.array([1, -1, 2, -1, -1])
-    assert check_weights(known_after, rounds).tolist() == [1, 0, 4, 0, 0]
+def test_known_rows_count_once_where_a_round_says_no_more(known_after, rounds, weight):
+    assert check_weights(np.array(known_after), rounds).tolist() == weight
 
 
 @given(st.integers(0, 2**32 - 1))

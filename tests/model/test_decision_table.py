@@ -16,7 +16,8 @@ from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.metrics import interval, recall_at_k
 from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import decision_table, probability_quality
-from rareclass.model.facts import RareClassFacts, ScoredRows
+from rareclass.model.facts import ScoredRows
+from rareclass.model.targets import RareClassFacts
 
 
 @draws(40)

@@ -32,13 +32,10 @@ def test_reasons_are_the_columns_with_the_largest_effects_above_zero(effects, k)
         expected = [(name, -effect) for effect, name in ranked if effect < 0.0][:k]
         found = [(columns[2 * place][row], columns[2 * place + 1][row]) for place in range(k)]
         assert found == expected + [(None, None)] * (k - len(expected))
-
-
-def test_a_model_that_saw_one_rare_class_has_no_reasons_for_a_class():
-    content = SimpleNamespace(estimator=SimpleNamespace(has_several=False))
-    none = [None, None]
-    expected = [(none, pl.String), (none, pl.Float64)] * 3
-    assert _class_reasons(content, np.zeros((2, 1)), 3) == expected
+    saw_one_class = SimpleNamespace(estimator=SimpleNamespace(has_several=False))
+    none = [None] * len(effects)
+    expected = [(none, pl.String), (none, pl.Float64)] * k
+    assert _class_reasons(saw_one_class, effects, k) == expected
 
 
 @pytest.mark.parametrize(

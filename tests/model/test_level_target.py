@@ -27,16 +27,16 @@ def read(*labels, levels=None):
 
 def test_numbers_are_ordered_by_size_and_not_as_text():
     target = read("10", "9", "-1", "2.5", "9")
-    assert target.facts.levels == ("-1", "2.5", "9", "10")
-    assert target.code_of == {"-1": 0, "2.5": 1, "9": 2, "10": 3}
-    assert target.level_counts.tolist() == [1, 1, 2, 1]
+    assert target.levels == ("-1", "2.5", "9", "10")
+    assert target.codes(pl.Series(["-1", "2.5", "9", "10"])).tolist() == [0, 1, 2, 3]
+    assert target.level_counts == (1, 1, 2, 1)
     assert target.majority == 2
     assert target.n_codes == 4
     assert read(*MEASURED[1:]).n_codes == MOST_LEVELS
     # A number that is written in two ways is one level.
     target = read("1", "01", "1e0", "2")
-    assert target.facts.levels == ("1", "2")
-    assert target.level_counts.tolist() == [3, 1]
+    assert target.levels == ("1", "2")
+    assert target.level_counts == (3, 1)
     assert target.notes() == [
         "labels in other spellings were read as levels: '01' as 1, '1e0' as 1."
     ]
@@ -44,14 +44,16 @@ def test_numbers_are_ordered_by_size_and_not_as_text():
 
 def test_levels_given_have_their_order_and_may_be_empty():
     target = read("low", "high", "High", "low", levels=("low", "medium", "high"))
-    assert target.code_of == {"low": 0, "high": 2, "High": 2}
-    assert target.level_counts.tolist() == [2, 0, 2]
+    written = pl.Series(["low", "high", "High", "?", None])
+    assert target.codes(written).tolist() == [0, 2, 2, -1, -1]
+    assert target.level_counts == (2, 0, 2)
     assert target.majority == 0
     assert "no row is of level medium." in target.notes()
     said = target.description()
     assert said[0] == "Levels of grade, lowest first: low (2), medium (0), high (2)"
     assert said[1] == "Majority level: low, 2 rows (50.00%)"
-    assert read("1", "2", "3", levels=("3", "2", "1")).code_of == {"3": 0, "2": 1, "1": 2}
+    downwards = read("1", "2", "3", levels=("3", "2", "1"))
+    assert downwards.codes(pl.Series(["3", "2.0", "1"])).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("n_others", [1, 5, 6, 40])

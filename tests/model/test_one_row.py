@@ -53,13 +53,9 @@ def calls_of(work):
     return count
 
 
-def test_a_row_of_an_array_takes_few_calls(model, table):
-    machine, row = model.estimator, table.head(1).to_numpy()
-    assert calls_of(lambda: machine.score_samples(row)) <= MOST_CALLS_OF_AN_ARRAY
-
-
-def test_a_row_of_a_table_takes_few_calls(model, table):
-    row = table.head(1)
+def test_a_row_takes_few_calls(model, table):
+    row, array = table.head(1), table.head(1).to_numpy()
+    assert calls_of(lambda: model.estimator.score_samples(array)) <= MOST_CALLS_OF_AN_ARRAY
     assert calls_of(lambda: model.score_samples(row)) <= MOST_CALLS_OF_A_TABLE
 
 

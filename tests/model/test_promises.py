@@ -13,7 +13,8 @@ from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.fit.demo import PAYMENTS, simulate_payments
 from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import ERROR, Advice, PromiseVerdict, _a_period, judge_promises
-from rareclass.model.facts import RareClassFacts, ScoredRows, TrainingFacts
+from rareclass.model.facts import ScoredRows, TrainingFacts
+from rareclass.model.targets import RareClassFacts
 
 RULES = {
     "as many": ThresholdRule.as_many_as_rare(),

@@ -18,8 +18,8 @@ from rareclass.errors import ErrorKind
 from rareclass.model import table_scorer as scored
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import RareClassFacts
 from rareclass.model.score_file import Part, ScoreSettings, ScoreWriter, _Best
+from rareclass.model.targets import RareClassFacts
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import open_rows, open_table

@@ -137,7 +137,7 @@ def test_the_rows_kept_are_the_highest_and_the_rare_ones(monkeypatch, most_rare)
     scores = np.round(generator.normal(size=n) + (labels == "yes"), 1)
     frame = pl.DataFrame({"place": np.arange(n)})
     texts = pl.Series(labels).replace("", None)
-    keeper = reading.RowKeeper(SimpleNamespace(labels=("yes",)))
+    keeper = reading.RowKeeper(("yes",))
     for first in range(0, n, 90):
         part = slice(first, first + 90)
         keeper.add(frame[part], scores[part], texts[part])

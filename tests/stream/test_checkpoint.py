@@ -7,6 +7,7 @@ from faults import refused
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind
+from rareclass.model.targets import RareClassFacts
 from rareclass.stream import checkpoint
 from rareclass.stream.checkpoint import (
     Counters,
@@ -20,7 +21,7 @@ from rareclass.stream.checkpoint import (
 )
 from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
 from rareclass.stream.log import REJECTED, FileMark, RejectedFile
-from rareclass.stream.reading import DayColumn, LabelNames, Memory
+from rareclass.stream.reading import DayColumn, Memory
 from rareclass.tables.batch import Rejected
 from stream.messy_stream import assert_same
 
@@ -32,7 +33,7 @@ def state_of(rows=0, **changed):
     window.add([0.1, -0.0, np.nextafter(1, 2)], [True, False, True])
     parts = {
         "options": {"source": "a.csv", "parameters": {"C": 0.1 + 0.2}},
-        "labels": LabelNames("ä", "0"),
+        "target": RareClassFacts("y", "ä", "0"),
         "encoder": OnlineEncoder(Schema("y", {"a/../b": "number", "land": "category"})),
         "learner": SavedLearner(3, {"coef": np.array([0.1, -0.0, np.nextafter(1, 2)])}),
         "ids": Memory.empty(3),

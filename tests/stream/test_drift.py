@@ -317,7 +317,7 @@ def test_what_a_folder_does_on_drift_is_settled_when_it_begins(long_source, tmp_
         loaded = load_newest(tmp_path / name)
         assert (loaded.state.alarm is not None) == (name == "reset")
     for was, now in (("report", "reset"), ("reset", "report")):
-        with refused(ErrorKind.COMBINATION, says=f"on_drift= {was}, but now it is {now}"):
+        with refused(ErrorKind.COMBINATION, says=f"{was}', but now it is on_drift='{now}"):
             run(resetting(long_source, "logistic", on_drift=now), tmp_path / was)
     with refused(ErrorKind.COMBINATION, says="oam"):
         settled("oam", "reset", tmp_path / "new")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from draws import quick
 from faults import refused
-from rareclass.errors import ErrorKind
+from rareclass.errors import ErrorKind, called_from_the_command_line
 from rareclass.online import OAM
 from rareclass.stream import reading
 from rareclass.stream.checkpoint import LOCK, checkpoints_in
@@ -97,17 +97,17 @@ def test_at_its_end_nothing_is_done_until_rows_are_added(source, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"target": "items"}, "target= fraud, but now it is items"),
-        ({"learner": "uniexp"}, "learner= oam, but now it is uniexp"),
-        ({"hold": 7}, "hold= 20, but now it is 7"),
-        ({"drop": ("items",)}, "drop= not given, but now it is items"),
-        ({"parameters": parse_parameters("oam", ["C=0.5"])}, "but now it is C=0.5"),
+        ({"target": "items"}, "--target fraud, but now it is --target items."),
+        ({"learner": "uniexp"}, "--learner oam, but now it is --learner uniexp."),
+        ({"hold": 7}, "--hold 20, but now it is --hold 7."),
+        ({"drop": ("it ems",)}, "no --drop, but now it is --drop 'it ems'."),
+        ({"parameters": parse_parameters("oam", ["C=0.5"])}, "but now it is --param C=0.5."),
     ],
 )
 def test_other_options_need_another_folder(source, tmp_path, change, said):
     options = options_for(source)
     run(options, tmp_path, stop_after=100)
-    with refused(ErrorKind.COMBINATION, says=said):
+    with called_from_the_command_line(), refused(ErrorKind.COMBINATION, says=said):
         run(replace(options, **change), tmp_path)
 
 

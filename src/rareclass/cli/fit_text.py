@@ -109,7 +109,7 @@ def print_next(
     details: bool,
 ) -> None:
     """Print three commands to type next; `rows` are the words that name the table, `name` short."""
-    from rareclass.model.facts import RareClassFacts
+    from rareclass.model.targets import RareClassFacts
 
     facts = trained.content.facts
     more = "" if details else " (--details prints more about the model)"
@@ -157,7 +157,7 @@ def _data_notes(data: "TrainingSet", settings: "FitSettings") -> list[str]:
         )
         notes.append(f"{how}. {part} {sample}")
     if data.n_unlabelled:
-        notes.append(left_out_text(data.n_unlabelled, f"no value of {data.target.facts.target}"))
+        notes.append(left_out_text(data.n_unlabelled, f"no value of {data.target.target}"))
     if data.n_copies:
         weight = "with weights" if data.weight is not None else "each counts once"
         rows = counted(data.n_copies, "duplicate row was", "duplicate rows were")

@@ -10,7 +10,7 @@ from rareclass.cli.rule import RuleOptions, rule_option
 from rareclass.errors import combination_error, counted, setting_error, unsupported
 
 if TYPE_CHECKING:
-    from rareclass.model.facts import ModelFacts, TrainingFacts
+    from rareclass.model.facts import ModelFacts
     from rareclass.model.model import Model
 
 _MOST_COLUMNS = 40
@@ -163,8 +163,7 @@ def show(options: ShowOptions) -> None:
     named = "" if method is None else f", method {method.method}"
     title = f"{told['file']} ({size_text(told['bytes'])}): {told['model']}{named}"
     console.print(title, style="bold")
-    console.print(_target(facts))
-    for line in [] if training is None else _training(training, told):
+    for line in [*facts.target.description(), *_training(facts)]:
         console.print(line)
     if facts.columns:
         console.print()
@@ -180,7 +179,7 @@ def show(options: ShowOptions) -> None:
         console.print()
         screen.print_leaderboard(console, method.leaderboard, method.also_tried, estimate)
     console.print()
-    for line in _decision(content, told):
+    for line in _decision(content):
         console.print(line)
     if facts.class_rules:
         console.print(screen.class_thresholds(facts.class_thresholds))
@@ -191,25 +190,17 @@ def show(options: ShowOptions) -> None:
     written.give(told)
 
 
-def _target(facts: "ModelFacts") -> str:
-    from rareclass.model.facts import LevelFacts
+def _training(facts: "ModelFacts") -> list[str]:
+    from rareclass.model.facts import CombinationFacts
 
-    target = facts.target
-    if isinstance(target, LevelFacts):
-        counts = target.level_counts or [0] * len(target.levels)
-        named = (f"{name} ({n:,})" for name, n in zip(target.levels, counts, strict=True))
-        return f"Levels of {target.target}, lowest first: {', '.join(named)}"
-    n_rare = "" if target.n_rare is None else f", {counted(target.n_rare, 'row')}"
-    if target.n_rare is not None and facts.n_rows:
-        n_rare += f" ({target.n_rare / facts.n_rows:.2%})"
-    rest = f"; majority: {target.rest_label}" if target.rest_label else ""
-    return f"Rare class: {target.target} = {target.rare_label}{n_rare}{rest}"
-
-
-def _training(training: "TrainingFacts", told: dict[str, Any]) -> list[str]:
+    training, method = facts.training, facts.method
+    if training is None:
+        return []
     saved = "" if training.trained_on_all_rows else ", without the held-out rows"
     date = f" on {training.date[:10]}" if training.date else ""
-    plan = f"; effort {told['effort']}: {told['plan']}" if "plan" in told else ""
+    plan = ""
+    if isinstance(method, CombinationFacts):
+        plan = f"; effort {method.effort}: {method.plan}"
     lines = [f"Trained{date} on {training.learned_text()}{saved}, seed {training.seed}{plan}"]
     if training.n_copies_collapsed:
         how = "with weights" if training.copies_count else "each counts once"
@@ -217,13 +208,11 @@ def _training(training: "TrainingFacts", told: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _decision(content: "Model", told: dict[str, Any]) -> list[str]:
-    from rareclass.model.facts import LevelFacts
-
+def _decision(content: "Model") -> list[str]:
     thresholds = ", ".join(f"{each:.4g}" for each in content.thresholds)
     rule, calibration = content.facts.rule, content.rare_calibration
     line = f"Threshold {thresholds}: rows that score more are called rare"
-    if isinstance(content.facts.target, LevelFacts):
+    if not content.has_rare_class:
         line = f"Thresholds between levels: {thresholds}"
     elif rule is not None:
         line = f"Threshold {thresholds}; rule: {screen.rule_text(rule)}"
@@ -231,9 +220,10 @@ def _decision(content: "Model", told: dict[str, Any]) -> list[str]:
     if calibration is not None:
         chance = f"yes ({calibration.method}), for {calibration.prevalence:.3%} rare rows"
     lines = [line, f"Probabilities: {chance}"]
-    if told["held_out_scores"]:
-        n_scores = f"{told['held_out_scores']:,}"
+    if content.held_out is not None:
+        n_scores = f"{len(content.held_out.scores):,}"
         lines.append(f"Held-out scores: {n_scores} (used by rareclass threshold and report)")
-    if told["rare_cases"]:
-        lines.append(f"Rare rows kept: {told['rare_cases']:,} (used by rareclass score --explain)")
+    if content.cases is not None and content.cases.n_rare:
+        kept = f"{content.cases.n_rare:,}"
+        lines.append(f"Rare rows kept: {kept} (used by rareclass score --explain)")
     return lines

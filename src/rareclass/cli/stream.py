@@ -276,9 +276,10 @@ def _print_counts(
         said = f"{held} for a later row{dropped if report.early_labels_dropped else ''}."
         console.print(f"Labels: {said}")
     if counters.labelled and not counters.rare:
+        rare = state.saved.target.rare_label
         console.print(
-            f"No label is {state.saved.labels.rare!r} so far, so nothing was learned. If the rare "
-            "class has another name, give it with --positive, and a new --checkpoint folder.",
+            f"No label is {rare!r} so far, so nothing was learned. If the rare class has another "
+            "name, give it with --positive, and a new --checkpoint folder.",
             )  # fmt: skip
     if report.rejected:
         rejected = counted(report.rejected, "row")

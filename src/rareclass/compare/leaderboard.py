@@ -173,8 +173,8 @@ def compare_on(
     if not methods:
         reasons = _reasons(list(absent.values()))
         raise unsupported("No method can be tried.", reasons)
-    label = data.target.facts.rare_label  # type: ignore[union-attr]
-    n_rare = data.target.facts.label_counts[label]
+    label = data.target.rare_label  # type: ignore[union-attr]
+    n_rare = data.target.label_counts[label]
     found = compare_methods(
         data.rows,
         data.y.astype(int),
@@ -207,7 +207,7 @@ def of_classes(found: MethodComparison, data: TrainingSet) -> dict[str, dict[str
         return {}
     which = data.which[found.rows]
     weight = np.ones(len(which)) if data.weight is None else data.weight[found.rows]
-    names, by_method = data.target.facts.rare_labels, dict[str, dict[str, float]]()  # type: ignore[union-attr]
+    names, by_method = data.target.rare_labels, dict[str, dict[str, float]]()  # type: ignore[union-attr]
     for method, scores in found.scores.items():
         rates, by_method[method] = on_scale_of_folds(which >= 0, scores, found.fold, weight), {}
         for k, name in enumerate(names):

@@ -153,7 +153,7 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
     truth = tables[-1] if files.truth is not None else None
     scored = tables if truth is None else tables[:-1]
     labels = _labels(scored if truth is None else [truth], files)
-    rare = rare_target(label_counts(labels), files.positive).facts
+    rare = rare_target(label_counts(labels), files.positive)
     y = is_rare(labels, rare.labels)
     columns, homes = {}, {}
     for table in scored:

@@ -114,10 +114,13 @@ def is_rare(labels: pl.Series, rare: str | Sequence[str]) -> NDArray[np.bool_]:
     >>> is_rare(pl.Series(["true", "false", "TRUE"]), "True").tolist()
     [True, False, True]
     """
-    values = {label_value(label) for label in positives(rare)}
-    return labels.is_in(
-        [label for label in labels.unique() if label is not None and label_value(label) in values]
-    ).to_numpy()
+    return labels.is_in(labels_among(labels.drop_nulls().unique(), rare)).to_numpy()
+
+
+def labels_among(labels: Iterable[str], wanted: str | Sequence[str]) -> list[str]:
+    """Return the labels that are those wanted, however they are written."""
+    values = {label_value(label) for label in positives(wanted)}
+    return [label for label in labels if label_value(label) in values]
 
 
 def unknown_labels(rest: pl.Series, others: Collection[str]) -> dict[str, int]:

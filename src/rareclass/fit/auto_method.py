@@ -132,7 +132,7 @@ class AutoMethod(Method[RareClassifier]):
         """Return the classes of new rows and the probability of each."""
         if rows.which is None or model.calibration_ is None:
             return None
-        n_classes = len(rows.target.facts.rare_labels)
+        n_classes = len(rows.target.rare_labels)
         probability = []
         for frame in frames_of(rows.rows):
             scored = model.score_and_classes(encoder.transform(frame))

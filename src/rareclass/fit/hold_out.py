@@ -20,7 +20,7 @@ from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.metrics.intervals import stretch_for_training, stretch_of_folds
 from rareclass.model.facts import ScoredRows
-from rareclass.model.targets import RareTarget
+from rareclass.model.targets import RareClassFacts
 from rareclass.rows.memory import count_threads
 
 
@@ -103,7 +103,7 @@ def _estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
     """Parts of a table in memory with few rare rows, which are held out in turn; none of others."""
     n_rare = int(data.rare.sum())
     is_small = n_rare < FEW_RARE and not isinstance(data.rows, RowsOnDisk)
-    if not is_small or not isinstance(data.target, RareTarget):
+    if not is_small or not isinstance(data.target, RareClassFacts):
         return []
     n_folds = min(settings.folds, n_rare, len(data.y) - n_rare)
     group = None

@@ -13,7 +13,7 @@ from rareclass.estimators.rankings import KernelRanking
 from rareclass.fit.method import EncodedRows, Method, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
 from rareclass.model.facts import KernelFacts, OrdinalFacts, SolverFacts
-from rareclass.model.targets import FoundLabels, LevelTarget, level_target
+from rareclass.model.targets import FoundLabels, LevelFacts, level_target
 from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.ranking_data import held_whole_bytes
@@ -232,7 +232,7 @@ class OrdinalMethod(KernelMethod):
 
     levels: tuple[str, ...] | None = None
 
-    def read_target(self, found: FoundLabels, positive: Positive) -> LevelTarget:
+    def read_target(self, found: FoundLabels, positive: Positive) -> LevelFacts:
         """The labels in order; there is no rare class among them to name."""
         if named := positives(positive):
             raise combination_error(

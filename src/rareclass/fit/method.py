@@ -12,7 +12,7 @@ from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
 from rareclass.model.facts import MethodFacts, RareClassScores, ScoredRows
 from rareclass.model.table_scorer import Ranker
-from rareclass.model.targets import FoundLabels, Target, rare_target
+from rareclass.model.targets import FoundLabels, TargetFacts, rare_target
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.tables.columns import Column
 
@@ -24,7 +24,7 @@ class EncodedRows(NamedTuple):
     """Rows that a method learns from."""
 
     X: Any  # array, CSR matrix, or RowSource on disk
-    y: NDArray[np.int16]  # codes of labels, see `Target`
+    y: NDArray[np.int16]  # codes of labels, see `RareClassFacts`
     weight: NDArray[np.float64] | None  # how many copies each stands for
     n_codes: int = 2  # codes there are; these rows may lack some
     groups: NDArray[Any] | None = None  # rows of one group are held out together
@@ -139,7 +139,7 @@ class Method(Generic[Model]):
     may_be_stopped: ClassVar[bool] = False  # Ctrl-C leaves a model of what was learned by then
     cross_fits: ClassVar[bool] = False  # scores its training rows as if they were new ones
 
-    def read_target(self, found: FoundLabels, positive: Positive) -> Target:
+    def read_target(self, found: FoundLabels, positive: Positive) -> TargetFacts:
         """Return what the labels of a file mean: by default, one label against the rest.
 
         `positive` is the label that the user named as the rare class, or several of them.

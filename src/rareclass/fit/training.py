@@ -44,7 +44,7 @@ from rareclass.model.facts import (
     facts_as_json,
 )
 from rareclass.model.model import Model
-from rareclass.model.targets import RareTarget
+from rareclass.model.targets import RareClassFacts
 from rareclass.model.threshold import NO_VALUES, DecisionRule, rules_in_step
 from rareclass.model.times import check_days
 from rareclass.ranking import OrdinalRankRC
@@ -64,7 +64,7 @@ def rare_cases(
     They have the cells of `id_column` as names, where there is one. Of a kernel machine those that
     are its landmarks. None for levels, and for rows without columns, which are not explained.
     """
-    if data.number is None or not isinstance(data.target, RareTarget):
+    if data.number is None or not isinstance(data.target, RareClassFacts):
         return None
     landmark_rows = getattr(model, "landmark_rows_", None)
     if landmark_rows is not None:
@@ -164,7 +164,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     chosen_on = terms_of(data.y[kept], settings)
     of_classes = task.class_rules(float(judged_at[0]), rule)
     decision = decision_of(
-        data.target.facts, judged_at, {name: each.threshold for name, each in of_classes.items()}
+        data.target, judged_at, {name: each.threshold for name, each in of_classes.items()}
     )
     estimate, decided, stretch = None, [], 1.0
     if judged is not None:
@@ -179,7 +179,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         quantiles = _quantiles(encoder, model, trained_on, settings.seed)
     facts = ModelFacts(
         format="table" if data.columns else "svmlight",
-        target=data.target.facts,
+        target=data.target,
         columns=tuple(method.as_learned(model, data.columns)),
         quantiles=tuple(quantiles),
         training=task.facts(estimate, trained_on),
@@ -317,8 +317,9 @@ class _Training:
 
     def to_saved(self, again: _Fitted | None) -> ScoreMap:
         """Return the map from scores of the judged model to those of the saved one."""
-        data, judged, is_rate = self.data, self.judged, self.settings.method.cross_fits
-        if again is None or judged is None or not isinstance(data.target, RareTarget) or is_rate:
+        data, judged = self.data, self.judged
+        keeps_scale = self.settings.method.cross_fits or not isinstance(data.target, RareClassFacts)
+        if again is None or judged is None or keeps_scale:
             return ScoreMap()
         rest = judged.y != 1
         majority = data.take(self.plan.held_out[rest])
@@ -335,7 +336,7 @@ class _Training:
         """
         data, judged, rule, values = self.data, self.judged, self.settings.rule, NO_VALUES
         if rule is None:
-            if judged is None or not isinstance(data.target, RareTarget):
+            if judged is None or not isinstance(data.target, RareClassFacts):
                 return None, []
             rows = (judged.y, judged.scores, judged.weight)
             found = default_thresholds(*rows, self.settings.prevalence)
@@ -353,15 +354,15 @@ class _Training:
     ) -> dict[str, ChosenThreshold]:
         """Return thresholds of several rare classes, in step with that of any."""
         judged, target = self.judged, self.data.target
-        if judged is None or judged.classes is None or not isinstance(target, RareTarget):
+        if judged is None or judged.classes is None or not isinstance(target, RareClassFacts):
             return {}
         words = f"score > {threshold:g}" if rule is None else rule.rule
-        return rules_in_step(target.facts, judged, threshold, words)
+        return rules_in_step(target, judged, threshold, words)
 
     def baselines(self) -> list[Baseline]:
         """Return plain methods on the same rows; members of a combination are some themselves."""
         data, plan, settings = self.data, self.plan, self.settings
-        is_plain = isinstance(data.target, RareTarget) and not isinstance(data.rows, RowsOnDisk)
+        is_plain = isinstance(data.target, RareClassFacts) and not isinstance(data.rows, RowsOnDisk)
         if not settings.baseline or settings.method.cross_fits or not is_plain:
             return []
         parts = []

@@ -37,8 +37,7 @@ from rareclass.errors import (
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.method import Method, TableSize
 from rareclass.fit.rows_on_disk import RowsOnDisk, equal_rows_on_disk, sample_of
-from rareclass.model.decisions import coded
-from rareclass.model.targets import FoundLabels, RareTarget, Target
+from rareclass.model.targets import FoundLabels, RareClassFacts, TargetFacts
 from rareclass.model.threshold import DecisionRule
 from rareclass.model.times import times_of
 from rareclass.rows.source import equal_rows
@@ -107,7 +106,7 @@ class TrainingSet:
     rows: Rows
     y: NDArray[np.int16]
     weight: NDArray[np.float64] | None  # copies of each row, where there were and they count
-    target: Target
+    target: TargetFacts
     columns: list[Column]  # empty for svmlight
     n_unlabelled: int = 0  # left out for want of a target
     n_copies: int = 0  # of other rows: in ``weight``, or dropped
@@ -145,7 +144,7 @@ class TrainingSet:
     @property
     def n_rows(self) -> int:
         """Number of rows with a target, copies included."""
-        return sum(self.target.facts.label_counts.values())
+        return sum(self.target.label_counts.values())
 
     @property
     def size(self) -> TableSize:
@@ -227,14 +226,14 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     target = _target(file, settings.target, label_counts(table.labels), settings)
     data = TrainingSet(
         table.frame,
-        coded(table.labels, target.code_of),
+        target.codes(table.labels),
         None,
         target,
         table.columns,
         table.n_unlabelled,
         beside=pl.DataFrame(table.beside) if table.beside else None,
         number=table.number.cast(pl.Int64).to_numpy(),
-        which=_which(table.labels, target),
+        which=target.which(table.labels),
     )
     compared = [each for each in table.beside if each.name != settings.id_column]
     return data.merged(groups_of_equal(table.frame.with_columns(compared)), settings.weigh_copies)
@@ -258,13 +257,13 @@ def check_beside(file: TableFile, settings: FitSettings) -> None:
 
 def _target(
     file: TableFile | SvmlightFile, column: str, counts: dict[str, int], settings: FitSettings
-) -> Target:
+) -> TargetFacts:
     """Return what the labels mean to the method."""
     found = FoundLabels(column, counts, lambda label: _first_row(file, column, label))
     target = settings.method.read_target(found, settings.positive)
     of_rare = "" if settings.prevalence is None else setting("prevalence", settings.prevalence)
     of_rare = of_rare if settings.rule is None else settings.rule.rule.words
-    if of_rare and not isinstance(target, RareTarget):
+    if of_rare and not isinstance(target, RareClassFacts):
         raise combination_error(
             f"{of_rare} needs a rare class, and {setting('method', settings.method.name)} learns "
             "levels.",
@@ -289,23 +288,18 @@ def _first_row(file: TableFile | SvmlightFile, column: str, label: str) -> int:
     raise ValueError(f"no row has the label {label!r}")
 
 
-def _which(labels: pl.Series, target: Target) -> NDArray[np.int16] | None:
-    """Return the position of each row's class among several rare ones, -1 for other rows."""
-    return coded(labels, target.class_of) if target.class_of else None
-
-
 def _read_on_disk(plan: ReadingPlan, settings: FitSettings) -> TrainingSet:
     """Read a table of which one batch at a time is in memory."""
     table = stream_training_table(plan, settings.scratch)
     meaning = _target(plan.file, plan.target, table.counts, settings)
     labelled = np.flatnonzero(table.codes >= 0)
     different, of_row = pl.Series(table.labels), table.codes[labelled]
-    which = _which(different, meaning)
+    which = meaning.which(different)
     used = [column.name for column in table.columns if column.is_used]
     rows = RowsOnDisk(table.cells, used, labelled, settings.most_sampled, settings.scratch)
     data = TrainingSet(
         rows,
-        coded(different, meaning.code_of)[of_row],
+        meaning.codes(different)[of_row],
         None,
         meaning,
         table.columns,
@@ -329,6 +323,5 @@ def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
     target = _target(file, "label", label_counts(labels), settings)
     batch.X.sum_duplicates()
     batch.X.eliminate_zeros()
-    y = coded(labels, target.code_of)
-    data = TrainingSet(batch.X, y, None, target, [], zero_based=zero_based)
+    data = TrainingSet(batch.X, target.codes(labels), None, target, [], zero_based=zero_based)
     return data.merged(equal_rows(batch.X)[1], settings.weigh_copies)

@@ -23,9 +23,10 @@ from rareclass.files import check_own_folder, csv_bytes, replacing_folder
 from rareclass.hunt.hunting import Hunt, HuntSettings
 from rareclass.hunt.table import HuntTable
 from rareclass.labels.states import CheckReason
-from rareclass.model.facts import HuntFacts, ModelFacts, RareClassFacts
+from rareclass.model.facts import HuntFacts, ModelFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import HUNT_MODEL, save_model
+from rareclass.model.targets import RareClassFacts
 from rareclass.review.journal import Listed, Round
 from rareclass.review.reviewing import sheet_of
 
@@ -221,11 +222,10 @@ def picture_names(balls: list[str]) -> list[str]:
 
 def _write_order(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
     """Write what scores new rows as a model file: encoder, order of the list, quantiles."""
+    rare = table.labels.rare
     facts = ModelFacts(
         format="table",
-        target=RareClassFacts(
-            target, " or ".join(table.labels.rare), "others", rare_labels=tuple(table.labels.rare)
-        ),
+        target=RareClassFacts(target, " or ".join(rare), "others", rare_labels=rare),
         columns=tuple(table.rows.columns),
         quantiles=tuple(hunt.order.quantiles(1001).tolist()),
         method=HuntFacts(),

@@ -15,21 +15,14 @@ from numpy.typing import NDArray
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import precision_at
 from rareclass.decide.class_thresholds import called_class
-from rareclass.encoding.target import is_rare, label_counts, unknown_labels
+from rareclass.encoding.target import label_counts, unknown_labels
 from rareclass.errors import counted, first_names, label_error, unsupported
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
-from rareclass.labels.spelling import codes_among, label_value, one_spelling
+from rareclass.labels.spelling import one_spelling
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import exact_interval, widened
-from rareclass.model.facts import (
-    ClassEstimate,
-    LevelFacts,
-    RankingEstimate,
-    RareClassFacts,
-    RareClassScores,
-    ScoredRows,
-    TargetFacts,
-)
+from rareclass.model.facts import ClassEstimate, RankingEstimate, RareClassScores, ScoredRows
+from rareclass.model.targets import LevelFacts, RareClassFacts, TargetFacts, as_numbers
 from rareclass.stored import plain_data
 
 # Precision among this many top rows is shown as well when there are enough rows.
@@ -138,23 +131,22 @@ class RareDecision:
             f"({self._facts.target} = {self._facts.rare_label})."
         )
 
-    def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
+    def codes(self, labels: pl.Series, file: str) -> NDArray[np.int16]:
         """Return the codes of labels of a new file as text, however they are written; -1 if empty.
 
         Raises `InputError` where all rows are of one class. Warns of labels that training had not.
         """
-        labelled = labels.is_not_null().to_numpy()
-        given = labels.filter(pl.Series(labelled))
-        one_spelling(label_counts(given))  # for its warning
-        rare = is_rare(given, self._facts.labels)
-        if not rare.any() or rare.all():
-            share = "every" if len(rare) and rare.all() else "no"
+        one_spelling(label_counts(labels.drop_nulls()))  # for its warning
+        codes = self._facts.codes(labels)
+        has_rare, has_rest = (codes == 1).any(), (codes == 0).any()
+        if not has_rare or not has_rest:
+            share = "every" if has_rare else "no"
             raise label_error(
                 f"{file}: {share} row has the target value {self._facts.rare_label!r}.",
                 "Both classes are needed to measure a ranking.",
             )
-        others = given.filter(pl.Series(~rare))
         known = {*self._facts.label_counts} - {self._facts.rare_label}
+        others = labels.filter(pl.Series(codes == 0))
         unknown = unknown_labels(others, known) if known else {}
         if unknown:
             shown = [f"{label} ({n:,})" for label, n in unknown.items()]
@@ -164,14 +156,7 @@ class RareDecision:
                 TableWarning,
                 Finding(FindingKind.UNKNOWN_LABELS, {"rows": unknown}),
             )
-        codes = np.full(len(labels), -1, dtype=np.intp)
-        codes[labelled] = rare
         return codes
-
-    def which(self, labels: pl.Series) -> NDArray[np.int16]:
-        """Return the position of each label's class among several rare ones, -1 for others."""
-        code_of = codes_among(labels.drop_nulls().unique().to_list(), self.classes)
-        return coded(labels, code_of)
 
     def estimate(self, rows: ScoredRows, prevalence: float | None = None) -> RankingEstimate:
         """Return AUC, average precision and precision at k, with 95 % intervals.
@@ -312,6 +297,7 @@ class LevelDecision:
 
     def __init__(self, facts: LevelFacts, thresholds: NDArray[np.float64]) -> None:
         self.thresholds = thresholds
+        self._facts = facts
         self.names = list(facts.levels)
         self.n_codes = len(self.names)
 
@@ -343,10 +329,9 @@ class LevelDecision:
         named = ", ".join(f"{name} ({n:,})" for name, n in each if n)
         return f"Scored {counted(int(n_called.sum()), 'row')}; rows called each level: {named}."
 
-    def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
+    def codes(self, labels: pl.Series, file: str) -> NDArray[np.int16]:
         """Return positions of levels; raises `InputError` as well on a label of no level."""
-        code_of = codes_among(labels.drop_nulls().unique().to_list(), self.names)
-        codes = coded(labels, code_of)
+        codes = self._facts.codes(labels)
         unknown = np.flatnonzero((codes < 0) & labels.is_not_null().to_numpy())
         if len(unknown):
             row = int(unknown[0])
@@ -362,7 +347,7 @@ class LevelDecision:
                 f"{file}: the target holds {held}.",
                 "Rows of two levels are needed to measure a ranking.",
             )
-        return codes.astype(np.intp)
+        return codes
 
     def estimate(self, rows: ScoredRows, prevalence: float | None = None) -> RankingEstimate:
         """Return MAUC, VUS of few levels, and the AUC above each level that has rows above it."""
@@ -416,12 +401,6 @@ class LevelDecision:
         )
 
 
-def coded(labels: pl.Series, code_of: Mapping[str, int]) -> NDArray[np.int16]:
-    """Return the code of each label, -1 for those without one."""
-    codes = labels.replace_strict(code_of, default=-1, return_dtype=pl.Int16)
-    return codes.to_numpy()
-
-
 Decision = RareDecision | LevelDecision
 
 
@@ -445,16 +424,3 @@ def refuse_levels(decision: Decision, what: str, remedy: str) -> None:
         raise unsupported(
             f"{what} is for models of a rare class, and this model is for ordered levels.", remedy
         )
-
-
-def as_numbers(labels: Sequence[str]) -> list[float] | None:
-    """Return labels as numbers, whole ones as such; None when one of them is text.
-
-    >>> as_numbers(["3", "10.0"]), as_numbers(["0.5", "1"]), as_numbers(["3", "low"])
-    ([3, 10], [0.5, 1.0], None)
-    """
-    if not all(isinstance(label_value(label), float) for label in labels):
-        return None
-    numbers = [float(label) for label in labels]
-    is_whole = all(np.isfinite(number) and number == int(number) for number in numbers)
-    return [int(number) for number in numbers] if is_whole else numbers

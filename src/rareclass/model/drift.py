@@ -14,7 +14,8 @@ from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.metrics import Interval
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift, ColumnTracker, worst_first
-from rareclass.model.facts import ModelFacts, RareClassFacts, ScoredRows
+from rareclass.model.facts import ModelFacts, ScoredRows
+from rareclass.model.targets import RareClassFacts
 from rareclass.stored import plain_data
 
 # Alerts so many times as frequent as held out, or as rare, and beyond what chance explains.

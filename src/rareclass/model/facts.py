@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import counted
 from rareclass.metrics.intervals import Interval, widened
+from rareclass.model.targets import LevelFacts, RareClassFacts, TargetFacts
 from rareclass.stored import plain_data, read_fields, required, typed_value
 from rareclass.tables.columns import Column
 
@@ -124,6 +125,11 @@ class RareCases:
     features: dict[str, np.ndarray] | None = None
     names: tuple[str, ...] | None = None
 
+    @property
+    def n_rare(self) -> int:
+        """The number of rare rows."""
+        return int((self.number > 0).sum())
+
     def check(self) -> None:
         """Raise `ValueError` where numbers and features do not belong together."""
         number, features = np.asarray(self.number), self.features
@@ -133,39 +139,6 @@ class RareCases:
         names = ("",) * len(number) if self.names is None else self.names
         if len(names) != len(number) or not all(isinstance(name, str) for name in names):
             raise ValueError("a name for each case")
-
-
-@dataclass(frozen=True)
-class RareClassFacts:
-    """A target with one rare label; all other labels are the rest."""
-
-    target_kind: ClassVar[str] = "rare class"
-
-    target: str  # name of the column
-    rare_label: str
-    rest_label: str
-    n_rare: int | None = None  # rare training rows, copies included
-    label_counts: dict[str, int] = field(default_factory=dict)  # training rows of each label
-    rare_labels: tuple[str, ...] = ()  # of several rare classes, which `rare_label` names together
-    class_counts: tuple[int, ...] = ()  # training rows of each of them
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels that count as rare."""
-        return self.rare_labels or (self.rare_label,)
-
-
-@dataclass(frozen=True)
-class LevelFacts:
-    """A target whose labels are levels in order."""
-
-    target_kind: ClassVar[str] = "levels"
-
-    target: str
-    levels: tuple[str, ...]  # lowest first
-    level_counts: tuple[int, ...] = ()  # training rows of each level
-    majority_level: str = ""
-    label_counts: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -281,7 +254,6 @@ class HuntFacts:
     method: ClassVar[str] = "hunt"
 
 
-TargetFacts = RareClassFacts | LevelFacts
 MethodFacts = CombinationFacts | KernelFacts | OrdinalFacts | MomentFacts | HuntFacts
 _TARGETS: dict[str, type[Any]] = {one.target_kind: one for one in (RareClassFacts, LevelFacts)}
 _METHODS: dict[str, type[Any]] = {

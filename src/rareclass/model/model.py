@@ -18,8 +18,8 @@ from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import fit_of_a_rare_class, unsupported
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import RareClassFacts
 from rareclass.model.table_scorer import Scores, TableScorer
+from rareclass.model.targets import RareClassFacts
 from rareclass.tables.dialect import TextSettings
 from rareclass.tables.table_file import open_rows
 

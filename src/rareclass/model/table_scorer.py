@@ -19,13 +19,8 @@ from rareclass.machine import track
 from rareclass.model.archive import damaged, in_brief
 from rareclass.model.columns import ColumnTracker, TrainedColumn, check_columns, trained_columns
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import (
-    CombinationFacts,
-    ModelFacts,
-    RareCases,
-    RareClassFacts,
-    ScoredRows,
-)
+from rareclass.model.facts import CombinationFacts, ModelFacts, RareCases, ScoredRows
+from rareclass.model.targets import RareClassFacts
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, batch_rows_for

@@ -1,23 +1,36 @@
-"""Targets: what the labels of a training file mean, as codes that encoders and methods learn from.
+"""Targets: what the labels of a table mean, as codes that encoders and methods learn from.
 
 Of both kinds of target the greater code is to be ranked higher, a code may stand for many labels,
-and methods hold the rows of all codes but `majority` whole.
+and methods hold the rows of all codes but `majority` whole. A model file has them as facts.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import Positive, absent_label, positives
+from rareclass.encoding.target import (
+    Positive,
+    absent_label,
+    labels_among,
+    positives,
+    read_rare_or_rest,
+)
 from rareclass.errors import InputError, counted, first_names, label_error, setting
 from rareclass.labels.levels import order_labels
-from rareclass.labels.spelling import codes_among, one_spelling, refuse_two_words_for_yes
+from rareclass.labels.spelling import (
+    codes_among,
+    label_value,
+    one_spelling,
+    refuse_two_words_for_yes,
+)
 from rareclass.labels.two_classes import few_of, rare_among, words_of_few
-from rareclass.model.decisions import as_numbers
-from rareclass.model.facts import LevelFacts, RankingEstimate, RareClassFacts
+
+if TYPE_CHECKING:
+    from rareclass.model.facts import RankingEstimate
 
 # Numbers with more different values than this are a measurement; those of levels are few.
 MOST_LEVELS = 100
@@ -26,6 +39,7 @@ _FEW_RARE, _FEW_OF_LEVEL = 10, 5
 _MOST_OTHERS, _MOST_SHOWN = 5, 20
 # Rare classes that a name for all of them has.
 _MOST_NAMED = 3
+_OTHER_LABEL = {"0": "1", "-1": "1", "false": "true", "no": "yes"}
 
 
 class FoundLabels(NamedTuple):
@@ -37,55 +51,73 @@ class FoundLabels(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RareTarget:
-    """Code 1 is the rare class; code 0 stands for all other labels.
+class RareClassFacts:
+    """A target with one rare label, code 1; all other labels are the rest, code 0."""
 
-    `code_of` has the code of each spelling of a label, `class_of` the position among several rare
-    classes of each spelling of theirs.
-    """
-
+    target_kind: ClassVar[str] = "rare class"
     n_codes: ClassVar[int] = 2
     majority: ClassVar[int] = 0  # even where it is less than half of the rows
 
-    facts: RareClassFacts
-    code_of: dict[str, int]
-    class_of: dict[str, int]
+    target: str  # name of the column
+    rare_label: str
+    rest_label: str
+    n_rare: int | None = None  # rare training rows, copies included
+    label_counts: dict[str, int] = field(default_factory=dict)  # training rows of each label
+    rare_labels: tuple[str, ...] = ()  # of several rare classes, which `rare_label` names together
+    class_counts: tuple[int, ...] = ()  # training rows of each of them
 
     @property
-    def n_rare(self) -> int:
-        """Rare rows, copies included."""
-        return self.facts.label_counts[self.facts.rare_label]
+    def labels(self) -> tuple[str, ...]:
+        """The labels that count as rare."""
+        return self.rare_labels or (self.rare_label,)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All labels that training had, and names for several of them."""
+        return (*self.labels, self.rest_label, *self.label_counts)
+
+    def codes(self, labels: pl.Series) -> NDArray[np.int16]:
+        """Return the code of each label as text, however it is written; -1 where it is empty."""
+        others = dict.fromkeys(labels.drop_nulls().unique(), 0)
+        return coded(labels, others | dict.fromkeys(labels_among(others, self.labels), 1))
+
+    def which(self, labels: pl.Series) -> NDArray[np.int16] | None:
+        """Return the place of each label's class among several rare ones, -1 for other labels.
+
+        None where one class is rare.
+        """
+        if not self.rare_labels:
+            return None
+        return coded(labels, codes_among(labels.drop_nulls().unique(), self.rare_labels))
 
     def description(self) -> list[str]:
-        """Return the rare class and the others, with their rows."""
-        facts, counts = self.facts, self.facts.label_counts
-        others = [f"{label} ({n:,})" for label, n in counts.items() if label != facts.rare_label]
-        named = f"Rare class: {facts.target} = {facts.rare_label}"
-        if facts.rare_labels:
+        """Return the rare class and the others, with their rows where these are known."""
+        counts, n_rare = self.label_counts, self.n_rare
+        others = [f"{label} ({n:,})" for label, n in counts.items() if label != self.rare_label]
+        named = f"Rare class: {self.target} = {self.rare_label}"
+        if self.class_counts:
             each = [f"{label} ({n:,})" for label, n in self._class_counts().items()]
-            named = f"Rare classes of {facts.target}: {_some(each)}"
-        share = self.n_rare / sum(counts.values())
-        return [
-            f"{named}, {counted(self.n_rare, 'row')} ({share:.2%})",
-            f"Majority: {first_names(others, _MOST_OTHERS)}",
-        ]
+            named = f"Rare classes of {self.target}: {_some(each)}"
+        if n_rare is not None and counts:
+            named += f", {counted(n_rare, 'row')} ({n_rare / sum(counts.values()):.2%})"
+        return [named, f"Majority: {first_names(others or [self.rest_label], _MOST_OTHERS)}"]
 
     def notes(self) -> list[str]:
         """Return a doubt where the rare class is not rare, and several classes of few rows."""
         notes = []
-        if 2 * self.n_rare > sum(self.facts.label_counts.values()):
+        if 2 * (self.n_rare or 0) > sum(self.label_counts.values()):
             of_several = f"; for ordered levels give {setting('method', 'ordinal-rankrc')}"
             notes.append(
-                f"{self.facts.rare_label} is more than half of the rows; {setting('positive')} "
-                f"names the rare class{of_several if self.facts.rare_labels else ''}."
+                f"{self.rare_label} is more than half of the rows; {setting('positive')} "
+                f"names the rare class{of_several if self.rare_labels else ''}."
             )
         few = few_of(self._class_counts())
         return [*notes, words_of_few(few)] if few else notes
 
     def _class_counts(self) -> dict[str, int]:
-        return dict(zip(self.facts.rare_labels, self.facts.class_counts, strict=True))
+        return dict(zip(self.rare_labels, self.class_counts, strict=True))
 
-    def notes_on_held_out(self, y: NDArray[np.int16], estimate: RankingEstimate) -> list[str]:
+    def notes_on_held_out(self, y: NDArray[np.int16], estimate: "RankingEstimate") -> list[str]:
         """Say when intervals stand on few rare rows, or on copies; `y` are the codes held out."""
         n_distinct, n_rare = int((y == 1).sum()), estimate.n_rare
         assert n_rare is not None
@@ -105,67 +137,75 @@ class RareTarget:
 
 
 @dataclass(frozen=True)
-class LevelTarget:
-    """Codes are positions of levels; methods are those of `RareTarget`."""
+class LevelFacts:
+    """A target whose labels are levels in order; methods are those of `RareClassFacts`.
 
-    class_of: ClassVar[dict[str, int]] = {}  # none of several rare classes
+    Codes are positions of levels. Several labels may be of one level, as 1 and 01.
+    """
 
-    facts: LevelFacts
-    code_of: dict[str, int]  # several labels may be of one level, as 1 and 01
+    target_kind: ClassVar[str] = "levels"
 
-    @property
-    def level_counts(self) -> NDArray[np.int64]:
-        """Rows of each level; some may have none."""
-        return np.array(self.facts.level_counts)
+    target: str
+    levels: tuple[str, ...]  # lowest first
+    level_counts: tuple[int, ...] = ()  # training rows of each level; some may have none
+    majority_level: str = ""  # the most frequent; of equally frequent ones the lowest
+    label_counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def n_codes(self) -> int:
         """The number of levels."""
-        return len(self.facts.levels)
+        return len(self.levels)
 
     @property
     def majority(self) -> int:
-        """The most frequent level; of equally frequent ones the lowest."""
-        return self.facts.levels.index(self.facts.majority_level)
+        """The code of the most frequent level."""
+        return self.levels.index(self.majority_level)
+
+    def codes(self, labels: pl.Series) -> NDArray[np.int16]:
+        """Return the position of each label's level, -1 for labels of none."""
+        return coded(labels, codes_among(labels.drop_nulls().unique(), self.levels))
+
+    def which(self, labels: pl.Series) -> None:
+        """Return None: there are no rare classes."""
 
     def description(self) -> list[str]:
         """Return the levels in order with their rows, and the most frequent one."""
-        counts, majority = self.level_counts, self.majority
-        named = [f"{name} ({n:,})" for name, n in zip(self.facts.levels, counts, strict=True)]
+        n_majority = self.level_counts[self.majority]
+        named = [f"{name} ({n:,})" for name, n in zip(self.levels, self.level_counts, strict=True)]
         return [
-            f"Levels of {self.facts.target}, lowest first: {_some(named)}",
-            f"Majority level: {self.facts.levels[majority]}, {counted(counts[majority], 'row')} "
-            f"({counts[majority] / counts.sum():.2%})",
+            f"Levels of {self.target}, lowest first: {_some(named)}",
+            f"Majority level: {self.majority_level}, {counted(n_majority, 'row')} "
+            f"({n_majority / sum(self.level_counts):.2%})",
         ]
 
     def notes(self) -> list[str]:
         """Return the levels that no row has, and labels that were taken for a level."""
         notes = []
-        levels, counts = self.facts.levels, self.level_counts
-        empty = [name for name, n in zip(levels, counts, strict=True) if not n]
+        empty = [name for name, n in zip(self.levels, self.level_counts, strict=True) if not n]
         if empty:
             notes.append(f"no row is of {_level_word(empty)} {_some(empty)}.")
+        codes = codes_among(self.label_counts, self.levels)
         others = [
-            f"{label!r} as {self.facts.levels[code]}"
-            for label, code in sorted(self.code_of.items(), key=lambda each: each[::-1])
-            if label != self.facts.levels[code]
+            f"{label!r} as {self.levels[code]}"
+            for label, code in sorted(codes.items(), key=lambda each: each[::-1])
+            if label != self.levels[code]
         ]
         if others:
             notes.append(f"labels in other spellings were read as levels: {_some(others)}.")
-        numbers = as_numbers(self.facts.levels)
+        numbers = as_numbers(self.levels)
         if numbers and numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
             notes.append(
                 f"the levels are numbers that {setting('levels')} puts in another order than "
-                f"their size: {', '.join(self.facts.levels)}, the last ranked first."
+                f"their size: {', '.join(self.levels)}, the last ranked first."
             )
         return notes
 
-    def notes_on_held_out(self, y: NDArray[np.int16], estimate: RankingEstimate) -> list[str]:
+    def notes_on_held_out(self, y: NDArray[np.int16], estimate: "RankingEstimate") -> list[str]:
         """Say of which levels few distinct rows were held out, or none."""
-        counts, present = np.bincount(y, minlength=len(self.facts.levels)), self.level_counts > 0
-        is_few = present & (counts > 0) & (counts < _FEW_OF_LEVEL)
-        few = [f"{self.facts.levels[k]} ({counts[k]})" for k in np.flatnonzero(is_few)]
-        none = [self.facts.levels[k] for k in np.flatnonzero(present & (counts == 0))]
+        held_out = np.bincount(y, minlength=self.n_codes)
+        of_each = list(zip(self.levels, self.level_counts, held_out, strict=True))
+        few = [f"{name} ({k})" for name, n, k in of_each if n and 0 < k < _FEW_OF_LEVEL]
+        none = [name for name, n, k in of_each if n and not k]
         notes = []
         if few:
             notes.append(
@@ -186,10 +226,29 @@ class LevelTarget:
         return np.ones(len(y), dtype=bool)
 
 
-Target = RareTarget | LevelTarget
+TargetFacts = RareClassFacts | LevelFacts
 
 
-def rare_target(counts: dict[str, int], positive: Positive, column: str = "") -> RareTarget:
+def coded(labels: pl.Series, code_of: Mapping[str, int]) -> NDArray[np.int16]:
+    """Return the code of each label, -1 for those without one."""
+    codes = labels.replace_strict(code_of, default=-1, return_dtype=pl.Int16)
+    return codes.to_numpy()
+
+
+def as_numbers(labels: Sequence[str]) -> list[float] | None:
+    """Return labels as numbers, whole ones as such; None when one of them is text.
+
+    >>> as_numbers(["3", "10.0"]), as_numbers(["0.5", "1"]), as_numbers(["3", "low"])
+    ([3, 10], [0.5, 1.0], None)
+    """
+    if not all(isinstance(label_value(label), float) for label in labels):
+        return None
+    numbers = [float(label) for label in labels]
+    is_whole = all(np.isfinite(number) and number == int(number) for number in numbers)
+    return [int(number) for number in numbers] if is_whole else numbers
+
+
+def rare_target(counts: dict[str, int], positive: Positive, column: str = "") -> RareClassFacts:
     """Find the rare class among the rows of every label: what is asked for, else the rarer of two.
 
     Of several labels that are asked for each is a rare class; together they are called ``a or b``.
@@ -217,17 +276,28 @@ def rare_target(counts: dict[str, int], positive: Positive, column: str = "") ->
             "Leave one out: rows of another value are needed as the majority.",
         )
     refuse_two_words_for_yes(labels, merged)
-    code_of = {written: int(of in labels) for written, of in spelled.items()}
     rest = others[0] if len(others) == 1 else "rest"
     if len(labels) == 1:
-        n_rare = merged[labels[0]]
-        return RareTarget(RareClassFacts(column, labels[0], rest, n_rare, merged), code_of, {})
+        return RareClassFacts(column, labels[0], rest, merged[labels[0]], merged)
     name, class_counts = _together(labels), tuple(merged[label] for label in labels)
     counts = {name: sum(class_counts)} | {label: merged[label] for label in others}
     counts = dict(sorted(counts.items(), key=lambda each: -each[1]))
-    class_of = {written: labels.index(of) for written, of in spelled.items() if of in labels}
-    facts = RareClassFacts(column, name, rest, counts[name], counts, labels, class_counts)
-    return RareTarget(facts, code_of, class_of)
+    return RareClassFacts(column, name, rest, counts[name], counts, labels, class_counts)
+
+
+def stream_target(first: pl.Series, positive: Positive) -> RareClassFacts:
+    """Name the rare class and the rest as the first labels of a stream do.
+
+    >>> stream_target(pl.Series("y", ["no", None]), None).rare_label
+    'yes'
+    """
+    values, names = read_rare_or_rest(first, positive).values, dict[float, str]()
+    for value, cell in zip(values.tolist(), first, strict=True):
+        names.setdefault(value, str(cell).strip())
+    named = positives(positive)
+    rest = names.get(0.0, "rest" if named else "0")
+    rare = " or ".join(named) or names.get(1.0) or _OTHER_LABEL.get(rest.lower(), "1")
+    return RareClassFacts(first.name, rare, rest, rare_labels=named if len(named) > 1 else ())
 
 
 def _together(labels: Sequence[str]) -> str:
@@ -243,7 +313,7 @@ def _asked_for(positive: str, known: Sequence[str]) -> str:
     return known[found[positive]]
 
 
-def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> LevelTarget:
+def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> LevelFacts:
     """Put the labels of a file in order: as `wanted` has them, or numbers by size.
 
     Raises `InputError` on text without an order, naming a row; a label that is not wanted; one
@@ -254,16 +324,13 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
     levels, code_of = order_labels([*found.counts], wanted, where, found.row_of)
     if wanted is None and len(levels) > MOST_LEVELS:
         raise _too_many(found, len(levels))
-    code_of = {label: code_of[label] for label in found.counts}
-    if len(set(code_of.values())) == 1:
-        label, n_rows = levels[next(iter(code_of.values()))], sum(found.counts.values())
-        raise _one_only(label, n_rows, "level", "levels")
     counts = [0] * len(levels)
     for label, n_rows in found.counts.items():
         counts[code_of[label]] += n_rows
     majority = levels[counts.index(max(counts))]
-    facts = LevelFacts(found.column, tuple(levels), tuple(counts), majority, dict(found.counts))
-    return LevelTarget(facts, code_of)
+    if max(counts) == sum(counts):
+        raise _one_only(majority, max(counts), "level", "levels")
+    return LevelFacts(found.column, tuple(levels), tuple(counts), majority, dict(found.counts))
 
 
 def _check_labels(counts: dict[str, int]) -> None:

@@ -32,9 +32,10 @@ from rareclass.errors import (
 from rareclass.labels.spelling import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
-from rareclass.model.decisions import RareDecision, refuse_levels
+from rareclass.model.decisions import refuse_levels
 from rareclass.model.drift import InputSummary, warn_of_training_rows
-from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
+from rareclass.model.facts import RareClassScores, ScoredRows
+from rareclass.model.targets import RareClassFacts
 from rareclass.model.times import alert_times, costs_of
 from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -421,6 +422,7 @@ def labelled_scores(
     labels = pl.concat(told)
     codes = model.decision.codes(labels, name)
     warn_of_training_rows(seen, codes, model.facts, name)
-    if probability and isinstance(model.decision, RareDecision):
-        classes = RareClassScores(model.decision.which(labels), np.concatenate(probability))
-    return ScoredRows(codes.astype(np.int16), np.concatenate(scores), classes=classes)
+    which = model.facts.target.which(labels)
+    if probability and which is not None:
+        classes = RareClassScores(which, np.concatenate(probability))
+    return ScoredRows(codes, np.concatenate(scores), classes=classes)

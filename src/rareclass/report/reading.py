@@ -14,7 +14,7 @@ from rareclass.errors import fit_of_a_rare_class, setting, setting_error
 from rareclass.metrics import CheckedMeasures, checked_measures
 from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import RareClassFacts, RareClassScores
+from rareclass.model.facts import RareClassScores
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_time, columns_beside, labelled_scores
 from rareclass.model.times import alert_times, costs_of
@@ -85,7 +85,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         options = replace(options, time=of_budget)
     beside = _columns_beside(file, options)
     is_table = not isinstance(file, SvmlightFile)
-    keeper, known = RowKeeper(content.rare_class), _known_labels(content, data, options)
+    keeper, known = RowKeeper(content.rare_class.labels), _known_labels(content, data, options)
 
     def look(cells: pl.DataFrame, scores: Floats, labels: pl.Series) -> None:
         if is_table:
@@ -157,8 +157,8 @@ class RowKeeper:
     # Rare rows that are held before the lowest of them are known.
     _MOST_HELD = 200_000
 
-    def __init__(self, target: RareClassFacts) -> None:
-        self._rare = target.labels
+    def __init__(self, rare: tuple[str, ...]) -> None:
+        self._rare = rare
         self._parts: list[pl.DataFrame] = []
         self._rows: list[NDArray[np.int64]] = []
         self._n_seen = self._n_held = 0

@@ -98,7 +98,7 @@ def report_on_stream(folder: Path) -> FinishedReport:
         )
     state, last = loaded.state, log[-1]
     scores, is_rare = state.window.rows()
-    target = f"{state.options['target']} = {state.labels.rare}"
+    target = f"{state.target.target} = {state.target.rare_label}"
     figures = [KeyFigure("Rows so far", whole(last.rows), f"{whole(last.rare)} of them rare")]
     verdict = f"After {whole(last.rows)} rows"
     of_window: list[Section] = []
@@ -116,7 +116,7 @@ def report_on_stream(folder: Path) -> FinishedReport:
             table = ThresholdTable.of(is_rare, scores)
             words = ("score", folder, "NEW_ROWS.csv")
             command = command_line(*words, out="scores.csv", threshold=None) + " {threshold}"
-            rest = f"{state.options['target']} = {state.labels.rest}"
+            rest = f"{state.target.target} = {state.target.rest_label}"
             of_window = [
                 threshold_section(table, target, rest, "", command),
                 ranking_section(table, auc, precision),

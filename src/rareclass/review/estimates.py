@@ -14,7 +14,7 @@ from rareclass.errors import ErrorKind, InputError, counted, name_hint, setting,
 from rareclass.labels.states import CheckReason, LabelStates
 from rareclass.metrics.checked import CheckedMeasures, CheckedSample, CheckMethod, checked_measures
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import RareClassFacts, ScoredRows
+from rareclass.model.facts import ScoredRows
 from rareclass.model.model import Model
 from rareclass.model.threshold import CheckedRows
 from rareclass.review.journal import Header, Listed, ReviewJournal, Round, Verdict
@@ -108,7 +108,7 @@ def read_checked(
     else:
         kept = ReviewJournal(journal)
     states = _states(data, kept, text)
-    _check_labels(kept, facts)
+    _check_labels(kept, model)
     _check_rounds(kept)
     is_rare = [label in facts.labels for label in kept.header.rare]
     code = np.array([-1, 0, *is_rare])[states.code + 1]
@@ -140,7 +140,7 @@ def import_checks(
     """
     facts = model.rare_class
     file = named_columns(open_rows(checks, text))
-    rows = _read_checks(file, facts)
+    rows = _read_checks(file, facts.known)
     key = None if rows.columns[0] == KEY else rows.columns[0]
     table = read_review_table(data, facts.target, key, text=text)
     keys = rows[rows.columns[0]].fill_null("").to_list()
@@ -150,7 +150,7 @@ def import_checks(
     usual = np.where(is_random, is_random.sum() / max(n_others, 1), 1.0)
     chance = rows[CHANCE].fill_null(pl.Series(usual)).to_numpy()
     reason = np.where(chance < 1.0, CheckReason.RANDOM, rows[REASON].to_numpy())
-    rest = dict.fromkeys([facts.rest_label, *facts.label_counts, *table.labels.drop_nulls()])
+    rest = dict.fromkeys([*facts.known, *table.labels.drop_nulls()])
     labels = facts.labels, tuple(label for label in rest if label not in facts.labels)
     header = Header(facts.target, *labels, len(table.keys), table.fingerprint, key)
     journal = ReviewJournal.create(path, header)
@@ -161,7 +161,7 @@ def import_checks(
     return journal
 
 
-def _read_checks(file: TableFile, facts: RareClassFacts) -> pl.DataFrame:
+def _read_checks(file: TableFile, labels: tuple[str, ...]) -> pl.DataFrame:
     """Read key, label, reason and chance of checked rows; refuse cells that cannot be."""
     cells = pl.concat(list(file.batches()), how="vertical_relaxed")
     names = [name for name in cells.columns if name not in (LABEL, REASON, CHANCE)]
@@ -175,7 +175,7 @@ def _read_checks(file: TableFile, facts: RareClassFacts) -> pl.DataFrame:
         cells = cells.with_columns(pl.lit(None, pl.Float64).alias(CHANCE))
     texts = cells.select(labels_as_text(cells[name]) for name in (*names, LABEL, REASON, CHANCE))
     chance = texts[CHANCE].cast(pl.Float64, strict=False)
-    known = [None, *facts.labels, facts.rest_label, *facts.label_counts]
+    known = [None, *labels]
     for name, is_odd, among, kind in (
         (LABEL, ~texts[LABEL].is_in(known, nulls_equal=True), known, ErrorKind.LABELS),
         (REASON, ~texts[REASON].is_in([*_REASONS]).fill_null(False), _REASONS, ErrorKind.CELL),
@@ -202,11 +202,11 @@ def _states(data: Any, journal: ReviewJournal, text: TextSettings) -> LabelState
     return journal.states(table.keys, table.codes(ours))
 
 
-def _check_labels(journal: ReviewJournal, facts: RareClassFacts) -> None:
+def _check_labels(journal: ReviewJournal, model: Model) -> None:
     """Refuse a journal with verdicts of a rare class that the model does not know."""
-    known = {*facts.labels, *facts.label_counts, facts.rest_label}
-    new = {each.label for each in journal.verdicts.values()} & {*journal.header.rare} - known
-    if new or not {*facts.labels} & {*journal.header.rare}:
+    rare, facts = {*journal.header.rare}, model.rare_class
+    new = {each.label for each in journal.verdicts.values()} & rare - {*facts.known}
+    if new or not {*facts.labels} & rare:
         label = min(new or journal.header.rare)
         raise InputError(
             f"The model does not know {label!r}, a rare class of {journal.path}.",

@@ -350,7 +350,7 @@ def header_of(
     named = roles_in(known, table.target, LabelRoles(positives(positive), tuple(rest)), options)
     wanted = named.rare or of_model
     if not wanted and len(counts) > 1:
-        wanted = rare_target(counts, None).facts.labels
+        wanted = rare_target(counts, None).labels
     if not wanted:
         raise InputError(
             f"Column {table.target!r} does not say which label is rare: it has "

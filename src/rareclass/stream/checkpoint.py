@@ -15,19 +15,20 @@ from rareclass.tables.folders import STREAM_LOCK as LOCK
 
 if TYPE_CHECKING:
     from rareclass.encoding.streams import OnlineEncoder
+    from rareclass.model.targets import RareClassFacts
     from rareclass.stream.alerts import SavedAlerts
     from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
     from rareclass.stream.log import FileMark
-    from rareclass.stream.reading import DayColumn, LabelNames, Memory
+    from rareclass.stream.reading import DayColumn, Memory
 
-FORMAT = 7
+FORMAT = 8
 KEPT = 2
 KINDS: Kinds = {
     "stream": "rareclass.stream.checkpoint:SavedStream",
     "counters": "rareclass.stream.checkpoint:Counters",
     "learner": "rareclass.stream.checkpoint:SavedLearner",
     "encoder": "rareclass.encoding.streams:OnlineEncoder",
-    "label names": "rareclass.stream.reading:LabelNames",
+    "rare class": "rareclass.model.targets:RareClassFacts",
     "day column": "rareclass.stream.reading:DayColumn",
     "waiting rows": "rareclass.stream.reading:WaitingRows",
     "labels by id": "rareclass.stream.reading:IdLabels",
@@ -75,7 +76,7 @@ class SavedStream:
     """State of a stream, as a checkpoint holds it."""
 
     options: dict[str, Any]  # `StreamOptions.lasting`
-    labels: "LabelNames"
+    target: "RareClassFacts"
     encoder: "OnlineEncoder"
     learner: SavedLearner
     ids: "Memory"

@@ -14,6 +14,7 @@ from rareclass.encoding.schema import find_schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError, counted, no_rows, setting
 from rareclass.metrics.column_drift import ColumnShift
+from rareclass.model.targets import stream_target
 from rareclass.stream.checkpoint import (
     Counters,
     LoadedCheckpoint,
@@ -39,7 +40,6 @@ from rareclass.stream.reading import (
     Interruption,
     Memory,
     find_day_column,
-    label_names,
 )
 from rareclass.stream.state import StreamState
 from rareclass.tables.batch import Batch, Rejected, columns_fault
@@ -243,7 +243,7 @@ class StreamLoop:
         encoder = OnlineEncoder(schema, options.max_categories, options.half_life, options.tails)
         saved = SavedStream(
             options=options.lasting(),
-            labels=label_names(first, options.target, options.positive),
+            target=stream_target(first.frame[options.target], options.positive),
             encoder=encoder,
             learner=SavedLearner(None, {}),
             ids=Memory.empty(options.hold),

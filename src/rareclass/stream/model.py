@@ -12,10 +12,9 @@ from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.schema import Kind, Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.encoding.table_statistics import MOST_EXAMPLES, ExampleCells, UnlikeCells
-from rareclass.encoding.target import positives
 from rareclass.errors import ErrorKind, InputError, bad_cell, counted, setting, too_few_rows
 from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, WordBins
-from rareclass.model.facts import ModelFacts, RareClassFacts
+from rareclass.model.facts import ModelFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import check_model
 from rareclass.stream.checkpoint import SavedStream, load_checkpoint, load_newest, sound_state
@@ -179,16 +178,12 @@ def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
     majority = scores[~rare]
     quantiles = np.quantile(majority, np.linspace(0, 1, 1001)) if len(majority) else np.zeros(1001)
     schema = saved.encoder.schema
-    named = positives(schema.positive)
-    several = named if len(named) > 1 else ()
     unused = [name for name in schema.kinds if name not in schema.features]
     names = [*unused, *(name for name in (schema.id_column, *schema.dropped) if name is not None)]
     others = [Column(name, "beside", "not learned from", "string") for name in names]
     return ModelFacts(
         format="stream",
-        target=RareClassFacts(
-            schema.target, saved.labels.rare, saved.labels.rest, rare_labels=several
-        ),
+        target=saved.target,
         columns=(*encoder.columns, *others),
         quantiles=tuple(quantiles.tolist()),
     )

@@ -157,10 +157,9 @@ class StreamOptions:
             if name == "parameters":  # those that differ
                 own: dict[str, Any] = self.parameters
                 other = sorted(key for key in {*was, *own} if was.get(key) != own.get(key))
-                was, now = (", ".join(f"{k}={of.get(k)}" for k in other) for of in (was, own))
-            option = "SOURCE" if name == "source" else setting(name)
+                was, now = ([f"{k}={of.get(k)}" for k in other] for of in (was, own))
             raise combination_error(
-                f"{folder} was begun with {option} {_shown(was)}, but now it is {_shown(now)}.",
+                f"{folder} was begun with {_given(name, was)}, but now it is {_given(name, now)}.",
                 f"Give the same as before, or another folder with {setting('folder')} to "
                 "start again.",
             )
@@ -204,10 +203,15 @@ def check_alert_options(
     return parsed
 
 
-def _shown(value: Any) -> str:
+def _given(name: str, value: Any) -> str:
+    """Return a lasting option with its value as the caller gives it."""
+    if name == "source":
+        return f"SOURCE {value}"
     if value is None or value == []:
-        return "not given"
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+        return f"no {setting(name)}"
+    if name == "parameters":
+        return " ".join(setting(name, each) for each in value)
+    return setting(name, *value) if isinstance(value, list) else setting(name, value)
 
 
 def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
-from rareclass.encoding.target import Positive, positives, read_rare_or_rest
+from rareclass.encoding.target import read_rare_or_rest
 from rareclass.errors import InputError, bad_cell, missing_column, setting
 from rareclass.model.times import check_days
 from rareclass.tables.batch import Batch, Rejected
@@ -34,7 +34,6 @@ MOST_ROWS = 16_384
 # Records that are looked at for each of the first rows wanted.
 _MOST_BAD = 100
 _NOT_YET = np.empty(0)
-_OTHER_LABEL = {"0": "1", "-1": "1", "false": "true", "no": "yes"}
 
 
 class Interruption:
@@ -491,31 +490,6 @@ def _rows_with_cells(batch: Batch, schema: Schema) -> NDArray[np.bool_]:
     for cells in batch.frame.select(set(schema.features) & set(batch.frame.columns)):
         found |= ~are_empty(cells).to_numpy()
     return found
-
-
-class LabelNames(NamedTuple):
-    """Names of the two classes in the source."""
-
-    rare: str
-    rest: str
-
-
-def label_names(first: Batch, target: str, positive: Positive) -> LabelNames:
-    """Return what the first rows of a stream call the rare class and the rest.
-
-    >>> cells = pl.DataFrame({"y": ["no", None]})
-    >>> label_names(Batch(cells, np.array([2, 3]), "", [], 2, {}), "y", None)
-    LabelNames(rare='yes', rest='no')
-    """
-    labels, _ = read_rare_or_rest(first.frame[target], positive)
-    names: dict[float, str] = {}
-    for label, cell in zip(labels.tolist(), first.frame[target], strict=True):
-        if label == label:
-            names.setdefault(label, str(cell).strip())
-    named = positives(positive)
-    rest = names.get(0.0, "rest" if named else "0")
-    rare = " or ".join(named) or names.get(1.0)
-    return LabelNames(rare or _OTHER_LABEL.get(rest.lower(), "1"), rest)
 
 
 def plain_cell(cell: Any) -> Any:
