@@ -113,3 +113,21 @@ def check_choice(name: str, value: Any, known: Sequence[Any]) -> None:
     """
     if value not in known:
         raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, known))}.")
+
+
+def drawn_seed(random_state: Any) -> int:
+    """A seed drawn from `random_state`; None draws from numpy's global state."""
+    from sklearn.utils import check_random_state  # not for scoring
+
+    return int(check_random_state(random_state).randint(2**31))
+
+
+def seed_of(random_state: Any) -> int:
+    """`random_state` as a seed: None is 0, a whole number itself; a `RandomState` draws one.
+
+    >>> seed_of(None), seed_of(7), seed_of(np.random.RandomState(0))
+    (0, 7, 209652396)
+    """
+    if random_state is None:
+        return 0
+    return int(random_state) if is_whole(random_state, 0) else drawn_seed(random_state)

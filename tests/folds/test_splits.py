@@ -74,6 +74,7 @@ def test_more_labels_than_two_are_dealt_evenly():
     # A label of fewer rows than folds is nobody's concern where another one is the rare one.
     folds = list(RareStratifiedKFold(8, pos_label="b").split(y, y))
     assert all((y[test] == "b").any() for _, test in folds)
+    assert max(np.sum(y[test] == "c") for _, test in folds) == 1  # and dealt evenly still
 
 
 def most_by_trying(is_rare, group):

@@ -11,7 +11,7 @@ from rareclass import RankRC, rankrc_path
 from rareclass.ranking.losses import LOSSES
 from rareclass.ranking.problem import ProductQuestion, answer, solve
 from rareclass.ranking.solvers import newton
-from rareclass.ranking.solvers.newton import _search
+from rareclass.ranking.solvers.newton import Objective, line_search
 
 X, Y = rare_mixture(400, 30)
 every_loss = pytest.mark.parametrize("loss", LOSSES)
@@ -70,7 +70,7 @@ def test_the_line_search_comes_back_from_where_the_loss_overflows():
     at = problem.evaluate(np.zeros(problem.rank))
     direction = -1e10 * at.gradient
     assert problem.evaluate(direction).value == np.inf
-    length, trial, _ = solve(_search(problem, at, direction))
+    length, trial, _ = solve(line_search(Objective(problem), at, direction))
     assert 0.0 < length < 1.0
     assert trial.value < at.value
 

@@ -30,6 +30,7 @@ from rareclass.labels.spelling import spelled_as
 from rareclass.labels.two_classes import Labels, label_array, plain, read_labels, row_weights
 from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
+from rareclass.parameters import seed_of
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 RESPONSES = ("score_samples", "decision_function", "predict_proba")
@@ -251,8 +252,7 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
 
     def _splitter(self, n_folds: int, rows: WrappedRows, groups: Any, remedy: str) -> Any:
         """Splitter that a whole number of folds stands for: by group, else stratified."""
-        state, pos_label = self.random_state, rows.labels.pos_label
-        seed = state.randint(2**31) if isinstance(state, np.random.RandomState) else state or 0
+        seed, pos_label = seed_of(self.random_state), rows.labels.pos_label
         if groups is not None:
             return folds.RareGroupKFold(n_folds, random_state=seed, pos_label=pos_label)
         n_folds = folds_at_most(n_folds, rows.labels, remedy)

@@ -11,17 +11,16 @@ the same for all of them.
    the model of the fold that held it out
 """
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.rarity_scores import folds_at_most, given_splits
 from rareclass.estimators.estimator import FitsRows, learned, same_columns
+from rareclass.folds.splitters import stratified
 from rareclass.labels.two_classes import Labels
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.metrics.areas import auc_of_cells, average_precision_of_cells
@@ -62,19 +61,16 @@ def make_folds(
         kept = labels.kept
         seed = 0 if random_state is None else random_state
         n_folds = folds_at_most(int(cv), labels, f"Use {instead} of your choice.")
-        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        with warnings.catch_warnings():
-            # A level of few rows is not in every fold: as good as can be.
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            splits = [(kept[train], kept[test]) for train, test in splitter.split(kept, by[kept])]
+        folds = stratified(n_folds, by[kept], seed)
+        splits = [(kept[train], kept[test]) for train, test in folds]
     else:
         splits = given_splits(cv, np.empty((n_rows, 0)), by, groups)
-    folds = []
+    found = []
     for number, (train, test) in enumerate(splits):
         fold = Fold(np.ones(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool))
         fold.held_out[train] = False
         fold.tested[test] = True
-        folds.append(fold)
+        found.append(fold)
         for name, rows in (("rare", labels.rare), ("majority", labels.majority)):
             if fold.held_out[rows].all() or not fold.tested[rows].any():
                 side = "training" if fold.held_out[rows].all() else "test"
@@ -82,9 +78,9 @@ def make_folds(
                     f"fold {number + 1} has no {name} row in its {side} part; use stratified folds "
                     "(cv=an integer makes them) or fewer of them."
                 )
-    if not folds:
+    if not found:
         raise ValueError(f"cv={cv!r} holds no folds: give a number of them, or a list of some.")
-    return folds
+    return found
 
 
 Model = TypeVar("Model", bound=BaseEstimator)

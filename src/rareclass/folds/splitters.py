@@ -1,5 +1,6 @@
 """Splitters of scikit-learn's kind whose training and test parts all hold rare rows."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -18,6 +19,14 @@ from rareclass.folds.dealing import (
 )
 from rareclass.labels.two_classes import label_array, plain
 from rareclass.parameters import check_choice, check_whole
+
+
+def stratified(n_folds: int, strata: np.ndarray, seed: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and test rows of shuffled folds; a stratum of fewer rows is not in every fold."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        return list(splitter.split(np.empty((len(strata), 0)), strata))
 
 
 class _RareKFold(BaseCrossValidator):
@@ -95,13 +104,9 @@ class RareStratifiedKFold(_RareKFold):
                     if number > 1
                     else f"A cross-validation needs 2 {name} rows.",
                 )
-        # By rare or not, where labels of few rows beside the rare one would be warned of.
         codes = np.unique(label_array(y), return_inverse=True)[1]
-        strata = codes if np.bincount(codes).min() >= self.n_splits else is_rare
         for repeat in range(self.repeats):
-            seed = self.random_state + repeat
-            splitter = StratifiedKFold(self.n_splits, shuffle=True, random_state=seed)
-            yield from splitter.split(np.empty((len(strata), 0)), strata)
+            yield from stratified(self.n_splits, codes, self.random_state + repeat)
 
 
 class RareGroupKFold(_RareKFold):

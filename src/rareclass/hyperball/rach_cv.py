@@ -1,6 +1,5 @@
 """RACHCV: the parameters of RACH chosen by cross-validation over the few labelled rows."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -8,12 +7,12 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from rareclass.decide.rarity_scores import given_splits
 from rareclass.estimators.estimator import learned, read_features
 from rareclass.estimators.search import SearchCV, ranks
 from rareclass.findings import warn
+from rareclass.folds.splitters import stratified
 from rareclass.hyperball.ball import sentence, single_row
 from rareclass.hyperball.choice import (
     BallCandidate,
@@ -257,11 +256,8 @@ n_jobs, pos_label
             alone = single_row(label)
             warn(sentence(alone), UserWarning, alone)
             return []
-        with warnings.catch_warnings():  # fewer majority rows than folds: some folds have none
-            warnings.simplefilter("ignore", UserWarning)
-            seed = 0 if self.random_state is None else self.random_state
-            folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-            return [rows[test] for _, test in folds.split(rows, is_rare)]
+        seed = 0 if self.random_state is None else self.random_state
+        return [rows[test] for _, test in stratified(n_folds, is_rare, seed)]
 
     def _choose_candidate(
         self,

@@ -29,12 +29,12 @@ from rareclass.moments.solution import (
     MIBCParameters,
     check_memory,
     majority_weight,
-    seed_of,
     solve_path,
     warn_if_short,
     warn_of_ridge,
     weighted_labels,
 )
+from rareclass.parameters import seed_of
 from rareclass.rows import rows_of
 
 

@@ -27,12 +27,11 @@ from rareclass.moments.solution import (
     MIBCParameters,
     check_memory,
     majority_weight,
-    seed_of,
     solve_path,
     warn_if_short,
     weighted_labels,
 )
-from rareclass.parameters import read_numbers
+from rareclass.parameters import read_numbers, seed_of
 from rareclass.rows import RowSource, consecutive, rows_of
 
 PAPER_CS = tuple(10.0 ** np.arange(-4, 6))

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from rareclass.errors import first_names
 from rareclass.findings import Finding, FindingKind, Status, warn
@@ -20,7 +19,7 @@ from rareclass.moments.covariance import (
 )
 from rareclass.moments.dual import solve_dual
 from rareclass.moments.moments import Moments
-from rareclass.parameters import check_number, check_whole, is_whole
+from rareclass.parameters import check_number, check_whole
 
 # Rare rows at the margin score w . mean + 1 but for rounding and the solver's tolerance: the
 # threshold lies just below, so that they are called rare in any order of the sums.
@@ -59,15 +58,6 @@ def check_memory(n_features: int, model: CovarianceModel, n_sets: int = 1) -> No
         f"The moments of {n_features:,} features{of} and their factors",
         "Use covariance='diagonal', or 'factor' with fewer n_factors.",
     )
-
-
-def seed_of(random_state: Any) -> int:
-    """Turn `random_state` into a whole number; None is 0."""
-    if random_state is None:
-        return 0
-    if is_whole(random_state, 0) and random_state < 2**31:
-        return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def majority_weight(labels: Labels, n_rows: int) -> np.ndarray:

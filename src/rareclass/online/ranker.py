@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -23,7 +22,7 @@ from rareclass.machine import check_fits, in_one_thread
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.online.buffers import SparseBuffers
 from rareclass.online.state import unflatten, writable
-from rareclass.parameters import check_whole
+from rareclass.parameters import check_whole, drawn_seed
 from rareclass.rows import RowSource, as_source, header
 
 # Rows are converted and learned from in blocks of about this size: Ctrl-C acts between them.
@@ -339,11 +338,11 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         del self._open_names
 
     def _begin(self, n_features: int, classes: np.ndarray, rare: Any) -> None:
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(drawn_seed(self.random_state))
         self.__dict__.pop("_open_names", None)
         self.classes_, self.pos_label_ = classes, rare
         self.n_features_in_ = n_features
-        self.state_ = self._start(n_features, np.random.Generator(np.random.PCG64(seed)))
+        self.state_ = self._start(n_features, rng)
 
     def _learn_on(self, rows: Any, sign: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Learn from rows as `_learn` takes them; returns each row's score before it."""

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from scipy import sparse, stats
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 
 from rareclass.estimators.search import Fold, make_folds
 from rareclass.findings import warn
@@ -37,6 +36,7 @@ from rareclass.kernels.kernels import (
     make_kernel,
 )
 from rareclass.machine import Advance, blas_threads, parse_bytes, track
+from rareclass.parameters import drawn_seed
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.problem import Evaluation, RankingProblem, ValueQuestion, answer, solve
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, prepare, some_rows
@@ -87,7 +87,7 @@ def learn_feature_scales(data: RankingData, eps: float, verbose: bool | str) -> 
             "'polynomial' or 'linear', or feature_scaling=None."
         )
     state = settings.random_state
-    seed = 0 if state is None else int(check_random_state(state).randint(2**31))
+    seed = 0 if state is None else drawn_seed(state)
     fitting = _fitting_rows(settings.memory, data.source)
     source, target = distinct_rows(data.source, data.target, fitting, seed)
     n_rare, n_others = len(target.labels.rare), len(target.labels.majority)
@@ -183,11 +183,9 @@ class Study:
         return squares * (self.variance.sum() / total) if total > 0.0 else squares
 
     def folds(self, number: int) -> list[Fold]:
-        """Folds stratified by label, where each has enough rows; another `number`, other folds."""
-        target, n_rows = self.data.target, self.data.source.n_rows
-        _, of_label = np.unique(target.held_code, return_counts=True)
-        strata = target.strata(n_rows) if of_label.min() >= N_FOLDS else None
-        seed = self.seed + number
+        """Folds stratified by label; another `number`, other folds."""
+        target, n_rows, seed = self.data.target, self.data.source.n_rows, self.seed + number
+        strata = target.strata(n_rows)
         return make_folds(N_FOLDS, target.labels, n_rows, seed, "feature_scaling=None", strata)
 
     def attempt(self, squares: np.ndarray, lams: np.ndarray, folds: list[Fold]) -> Trial:

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.estimators.estimator import read_features
@@ -31,7 +30,7 @@ from rareclass.estimators.search import (
 )
 from rareclass.findings import warn
 from rareclass.machine import blas_threads, track
-from rareclass.parameters import check_whole, read_numbers
+from rareclass.parameters import check_whole, read_numbers, seed_of
 from rareclass.ranking.feature_scaling import learn_feature_scales
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.problem import RankingProblem
@@ -128,16 +127,14 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _searched(self, all_rows: RankingData) -> RankingData:
         """The rows that choose; what is drawn for them is drawn once."""
-        state = self.random_state
-        if state is not None and not isinstance(state, (int, np.integer)):
-            state = int(check_random_state(state).randint(2**31))
+        seed = seed_of(self.random_state)
         if self.widths is not None:
             # Every width has the same landmarks.
-            settings = replace(all_rows.settings, random_state=0 if state is None else state)
+            settings = replace(all_rows.settings, random_state=seed)
             all_rows = replace(all_rows, settings=settings)
         if self.search_rows is None:
             return all_rows
-        return all_rows.drawn(self.search_rows, 0 if state is None else state)
+        return all_rows.drawn(self.search_rows, seed)
 
     def _sharing_scales(self, rows: RankingData, folds: list[Fold]) -> _Groups:
         """All folds with the rows; or each with the scales of the features that it learns."""

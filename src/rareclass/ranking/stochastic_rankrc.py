@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from rareclass.decide.threshold import threshold_between
 from rareclass.errors import ErrorKind, InputError
@@ -19,7 +18,7 @@ from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.machine import blas_threads, in_one_thread, track
 from rareclass.metrics.scored_classes import ScoredClasses
-from rareclass.parameters import check_number, check_whole
+from rareclass.parameters import check_number, check_whole, drawn_seed
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.losses.piecewise_quadratic import PiecewiseQuadratic
 from rareclass.ranking.machine import KernelModel
@@ -159,7 +158,7 @@ class StochasticRankRC(RankScorer, KernelModel):
             problem = prepared.problem(self.lam)
             n_rows, whole = prepared.rows.n_rows, problem.majority_total
             self.classes_, self.pos_label_ = labels.classes, labels.pos_label
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            rng = np.random.default_rng(drawn_seed(self.random_state))
             drawn = draw_class(n_rows, CAPACITY, rng).rows
             rare = WeightedRows(source.take(labels.rare), labels.rare_weight)
             sample = WeightedRows(prepared.rows.take(drawn), prepared.rows.weight[drawn])
@@ -207,7 +206,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         counts = np.flatnonzero(weight)
         if first:
             self.classes_, self.pos_label_ = labels
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            rng = np.random.default_rng(drawn_seed(self.random_state))
             none = WeightedRows(source.take(counts[:0]), np.empty(0))
             self._keep(MiniBatchState.empty(rng, none))
         size = _STREAM_BATCH if self.batch_size == "auto" else int(self.batch_size)

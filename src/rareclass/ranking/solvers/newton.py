@@ -164,7 +164,7 @@ def minimize(
         # 3.
         foreseen, length, n_trials = trial is not None, 1.0, 0
         if not foreseen:
-            length, trial, n_trials = yield from _search(problem, at, direction)
+            length, trial, n_trials = yield from line_search(Objective(problem), at, direction)
         passes += cost + n_trials
         # 4.
         if trial is None and shortcut is None:
@@ -247,23 +247,46 @@ def conjugate_gradients(
     return p, r, max_products
 
 
-def _search(
-    problem: RankingProblem, at: Evaluation, direction: np.ndarray
+@dataclass(frozen=True)
+class Objective:
+    """A problem as `line_search` sees it; `proximal_newton.Penalized` adds a penalty."""
+
+    problem: RankingProblem
+
+    def value(self, at: Evaluation) -> float:
+        """Return the objective at a point."""
+        return at.value
+
+    def slope(self, at: Evaluation, direction: np.ndarray) -> float:
+        """Return the derivative at a point along a direction."""
+        return float(at.gradient @ direction)
+
+    def distance(self, at: Evaluation, direction: np.ndarray) -> float:
+        """Measure how far a point is from the minimum, where values are equal to rounding."""
+        return abs(self.slope(at, direction))
+
+
+def line_search(
+    objective: Objective, at: Evaluation, direction: np.ndarray, end: np.ndarray | None = None
 ) -> Solver[tuple[float, Evaluation | None, int]]:
-    """A step length with enough descent: (length, evaluation there or None, evaluations)."""
-    slope = float(at.gradient @ direction)
+    """A step length with enough descent: (length, evaluation there or None, evaluations).
+
+    The whole step ends at `end`, if given: zeros are exact there.
+    """
+    slope, here = objective.slope(at, direction), objective.value(at)
     if not slope < 0.0:
         return 0.0, None, 0
-    rounding = 4.0 * np.finfo(np.float64).eps * max(abs(at.value), 1e-300)
+    rounding = 4.0 * np.finfo(np.float64).eps * max(abs(here), 1e-300)
     low, low_slope, t = 0.0, slope, 1.0
     for n in range(1, _MAX_TRIALS + 1):
-        trial: Evaluation = yield ValueQuestion(problem, at.w + t * direction)
-        trial_slope = float(trial.gradient @ direction)
-        if trial.value <= at.value + _ARMIJO * t * slope:
+        w = at.w + t * direction if end is None or t != 1.0 else end
+        trial: Evaluation = yield ValueQuestion(objective.problem, w)
+        value, trial_slope = objective.value(trial), objective.slope(trial, direction)
+        if value <= here + _ARMIJO * t * slope:
             return t, trial, n
         # Near the minimum the values agree to the last digit; slopes still tell.
-        flat = abs(trial.value - at.value) <= rounding
-        if flat and abs(trial_slope) <= 0.5 * abs(slope):
+        flat = abs(value - here) <= rounding
+        if flat and objective.distance(trial, direction) <= 0.5 * objective.distance(at, direction):
             return t, trial, n
         if flat and t < 1e-3:
             break

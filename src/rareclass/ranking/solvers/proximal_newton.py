@@ -1,7 +1,7 @@
 r"""Proximal Newton for :math:`L(w) + \lambda \sum_r |w_r|`, with a working set of unknowns."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -11,7 +11,15 @@ from scipy import linalg
 from rareclass.findings import Status
 from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, ValueQuestion
 from rareclass.ranking.solvers import _coordinate_descent_jit as jit
-from rareclass.ranking.solvers.newton import Path, PathSettings, PathSolver, Solution, Step
+from rareclass.ranking.solvers.newton import (
+    Objective,
+    Path,
+    PathSettings,
+    PathSolver,
+    Solution,
+    Step,
+    line_search,
+)
 from rareclass.rows import Block
 
 
@@ -46,8 +54,6 @@ def duality_gap(at: Evaluation, lam: float) -> float:
     return max(at.value - bound, 0.0)
 
 
-_ARMIJO = 1e-4
-_MAX_TRIALS = 30
 # Unknowns that join the working set in one iteration: at least, and relative to those in use.
 _LEAST_NEW, _NEW_A_USED = 16, 1.0
 # Damping relative to the mean curvature: the least that keeps the model's minimum unique.
@@ -56,10 +62,10 @@ _LEAST_DAMPING = 1e-10
 _EXACT = 0.05
 
 
-class Penalized(NamedTuple):
+@dataclass(frozen=True)
+class Penalized(Objective):
     """A smooth problem with lam = 0, and its penalty."""
 
-    problem: RankingProblem
     lam: float
 
     def penalty(self, w: np.ndarray) -> float:
@@ -69,6 +75,15 @@ class Penalized(NamedTuple):
     def value(self, at: Evaluation) -> float:
         """The whole objective at a point where the smooth part is known."""
         return at.value + self.penalty(at.w)
+
+    def slope(self, at: Evaluation, direction: np.ndarray) -> float:
+        """The derivative along a direction, on its own side where a weight is zero."""
+        of_penalty = np.where(at.w == 0.0, np.abs(direction), np.sign(at.w) * direction)
+        return super().slope(at, direction) + self.lam * float(of_penalty.sum())
+
+    def distance(self, at: Evaluation, direction: np.ndarray) -> float:
+        """The largest violation of the conditions of the minimum: slopes jump there."""
+        return float(self.violations(at).max())
 
     def violations(self, at: Evaluation) -> np.ndarray:
         """Violation of each condition of the minimum."""
@@ -121,9 +136,9 @@ def minimize_penalized(
         H = yield ActiveHessian(objective.problem, at, working)
         wanted = min(_EXACT, optimality) * violated.max()
         wanted = max(wanted, 0.1 * tol * reference)
-        target, promised, damping = _model_minimum(objective, at, working, H, damping, wanted)
+        target, damping = _model_minimum(objective, at, working, H, damping, wanted)
         # 3.
-        length, trial, n_trials = yield from _search(objective, at, target, promised)
+        length, trial, n_trials = yield from line_search(objective, at, target - at.w, target)
         passes += 1 + n_trials
         # 4.
         if trial is None:
@@ -175,8 +190,8 @@ def _model_minimum(
     H: np.ndarray,
     damping: float,
     wanted: float,
-) -> tuple[np.ndarray, float, float]:
-    """Minimum of the model, the decrease that it promises, and the damping used."""
+) -> tuple[np.ndarray, float]:
+    """Minimum of the model, and the damping used."""
     here, lam = objective.value(at), objective.lam
     gradient, w = at.gradient[working], at.w[working]
     steepest = violations(w, gradient, lam)
@@ -192,38 +207,7 @@ def _model_minimum(
         damping = max(4.0 * shift, enough)
     target = at.w.copy()
     target[working] = v
-    return target, promised, damping
-
-
-def _search(
-    objective: Penalized, at: Evaluation, target: np.ndarray, promised: float
-) -> Solver[tuple[float, Evaluation | None, int]]:
-    """A step towards the target with enough descent: (length, evaluation or None, evaluations)."""
-    if not promised > 0.0:
-        return 0.0, None, 0
-    here, direction = objective.value(at), target - at.w
-    slope = float(at.gradient @ direction)
-    slope += objective.penalty(target) - objective.penalty(at.w)
-    rounding = 4.0 * np.finfo(np.float64).eps * max(abs(here), 1e-300)
-    before, t = objective.violations(at).max(), 1.0
-    for n in range(1, _MAX_TRIALS + 1):
-        # At the whole step zeros are exact.
-        w = target if t == 1.0 else at.w + t * direction
-        trial: Evaluation = yield ValueQuestion(objective.problem, w)
-        value = objective.value(trial)
-        if value <= here + _ARMIJO * t * slope:
-            return t, trial, n
-        # Near the minimum the values agree to the last digit; violations still tell.
-        flat = abs(value - here) <= rounding
-        if flat and objective.violations(trial).max() <= 0.5 * before:
-            return t, trial, n
-        if flat and t < 1e-3:
-            break
-        # Where the parabola through value, slope and trial value is least.
-        rise = value - here - t * slope
-        share = -0.5 * t * slope / rise if np.isfinite(rise) and rise > 0.0 else 0.0
-        t *= min(max(share, 0.1), 0.5)
-    return 0.0, None, _MAX_TRIALS
+    return target, damping
 
 
 # Of the grid of lams: the ratio of neighbours, how many there are, and the exponents before them,
