@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import binomtest
 
 from rareclass.estimators.search import as_good_as_best
 from rareclass.hyperball.ball import Ball, fit_ball, one_class_start
@@ -30,6 +29,7 @@ from rareclass.hyperball.pool import (
 )
 from rareclass.hyperball.problem import BallSpace, Points
 from rareclass.kernels.kernels import make_kernel, needs_width
+from rareclass.metrics.intervals import wilson_interval
 from rareclass.parameters import read_numbers
 
 # The first of each is what a single rare label, which allows no choice, is left with. Where the
@@ -233,12 +233,6 @@ class ConfusionCounts(NamedTuple):
     fp: int
     fn: int
 
-    @property
-    def f1(self) -> float:
-        """F1, ``2 tp / (2 tp + fp + fn)``; 0 where nothing is rare and nothing was found."""
-        n = 2 * self.tp + self.fp + self.fn
-        return 2.0 * self.tp / n if n else 0.0
-
 
 def f1_interval(counts: ConfusionCounts) -> tuple[float, float]:
     """Return Wilson's 95 % interval, carried over from the share of hits to F1.
@@ -254,8 +248,7 @@ def f1_interval(counts: ConfusionCounts) -> tuple[float, float]:
     n = counts.tp + counts.fp + counts.fn
     if not n:
         return 0.0, 1.0
-    limits = binomtest(counts.tp, n).proportion_ci(0.95, method="wilson")
-    low, high = float(limits.low), float(limits.high)
+    _, low, high = wilson_interval(counts.tp / n, n, 0.95)
     return 2.0 * low / (1.0 + low), 2.0 * high / (1.0 + high)
 
 

@@ -9,7 +9,6 @@ from rareclass.online._vectors_jit import (
     LANES,
     aligned,
     load,
-    minus,
     plus,
     spread,
     store,
@@ -182,10 +181,10 @@ def _move(W, mean, t0, t1, t2, t3, s0, s1, s2, s3, c01, c02, c03, c12, c13, c23)
     """``mean += sum_k t_k w_k``, w_j short of ``c_kj w_k``; w_k is left s_k times as long."""
     for i in range(0, len(mean), LANES):
         w0 = load(W, (0, i))
-        w1 = minus(load(W, (1, i)), spread(c01), w0)
-        w2 = minus(minus(load(W, (2, i)), spread(c02), w0), spread(c12), w1)
-        w3 = minus(minus(load(W, (3, i)), spread(c03), w0), spread(c13), w1)
-        w3 = minus(w3, spread(c23), w2)
+        w1 = plus(load(W, (1, i)), spread(-c01), w0)
+        w2 = plus(plus(load(W, (2, i)), spread(-c02), w0), spread(-c12), w1)
+        w3 = plus(plus(load(W, (3, i)), spread(-c03), w0), spread(-c13), w1)
+        w3 = plus(w3, spread(-c23), w2)
         m = plus(plus(load(mean, i), spread(t0), w0), spread(t1), w1)
         store(mean, i, plus(plus(m, spread(t2), w2), spread(t3), w3))
         store(W, (0, i), times(spread(s0), w0))
@@ -200,10 +199,10 @@ def _shrink(S, W):
     for j in range(0, S.shape[1], LANES):
         a, b, c, e = load(W, (0, j)), load(W, (1, j)), load(W, (2, j)), load(W, (3, j))
         for i in range(S.shape[0]):
-            s = minus(load(S, (i, j)), spread(W[0, i]), a)
-            s = minus(s, spread(W[1, i]), b)
-            s = minus(s, spread(W[2, i]), c)
-            store(S, (i, j), minus(s, spread(W[3, i]), e))
+            s = plus(load(S, (i, j)), spread(-W[0, i]), a)
+            s = plus(s, spread(-W[1, i]), b)
+            s = plus(s, spread(-W[2, i]), c)
+            store(S, (i, j), plus(s, spread(-W[3, i]), e))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -256,7 +255,7 @@ def _step(size, beta, w, mean, covariance):
         store(mean, j, plus(load(mean, j), spread(size), part))
         for i in range(covariance.shape[0]):
             s = load(covariance, (i, j))
-            store(covariance, (i, j), minus(s, spread(beta), times(spread(w[i]), part)))
+            store(covariance, (i, j), plus(s, spread(-beta), times(spread(w[i]), part)))
 
 
 @njit(cache=True, nogil=True)

@@ -124,14 +124,19 @@ def _moved(weight, squares, part, eta):
     return weight, squares
 
 
+# The margin below which the exponential loss goes on as its tangent, and the largest weight.
+_LEAST_MARGIN, _MOST_WEIGHT = -10.0, 1e100
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def learn_by_adagrad(
+def learn_by_gradient(
     indptr, indices, data, sign, step, coef, squares, intercept, seen, eta, balanced, scores_out
 ):
     """Learn from rows in order; `coef`, `squares`, `intercept` and `seen` are changed in place.
 
     Rows, `sign` and `scores_out` as in `_sparse_pairs_jit.learn`; ``step``: the weight of a row.
-    ``intercept``: b and the sum of its squared slopes.
+    Logistic regression by AdaGrad, with ``intercept`` b and the sum of its squared slopes; where it
+    and `squares` are None, UniExp.
     """
     for t in range(sign.shape[0]):
         score = 0.0
@@ -142,41 +147,20 @@ def learn_by_adagrad(
             continue
         y, plane = float(sign[t]), 1 if sign[t] > 0 else 0
         seen[plane] += step[t]
-        weight = step[t]
+        weight = step[t] if squares is not None else eta * step[t]
         if balanced:
             weight *= 0.5 * (seen[0] + seen[1]) / seen[plane]
-        slope = -y * weight / (1.0 + np.exp(y * (score + intercept[0])))
+        if squares is None:
+            slope = -y * weight * np.exp(-max(y * score, _LEAST_MARGIN))
+        else:
+            slope = -y * weight / (1.0 + np.exp(y * (score + intercept[0])))
         if not abs(slope) > 0.0:  # nothing to learn, or a score that overflowed both ways
             continue
-        intercept[0], intercept[1] = _moved(intercept[0], intercept[1], slope, eta)
+        if squares is not None:
+            intercept[0], intercept[1] = _moved(intercept[0], intercept[1], slope, eta)
         for k in range(indptr[t], indptr[t + 1]):
             i = indices[k]
-            coef[i], squares[i] = _moved(coef[i], squares[i], slope * data[k], eta)
-
-
-_LEAST_MARGIN = -10.0
-_MOST_WEIGHT = 1e100
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def learn_uniexp(indptr, indices, data, sign, step, coef, weight_seen, eta, scores_out):
-    """Learn from rows in order; `coef` and the weights seen by class are changed in place.
-
-    Rows, `sign` and `scores_out` as in `_sparse_pairs_jit.learn`; ``step``: the weight of a row.
-    """
-    for t in range(sign.shape[0]):
-        score = 0.0
-        for k in range(indptr[t], indptr[t + 1]):
-            score += coef[indices[k]] * data[k]
-        scores_out[t] = score
-        if sign[t] == 0:
-            continue
-        y, plane = float(sign[t]), 1 if sign[t] > 0 else 0
-        weight_seen[plane] += step[t]
-        by_class = 0.5 * (weight_seen[0] + weight_seen[1]) / weight_seen[plane]
-        slope = eta * step[t] * by_class * np.exp(-max(y * score, _LEAST_MARGIN))
-        if not slope > 0.0:  # nothing to learn_uniexp, or a score that overflowed both ways
-            continue
-        for k in range(indptr[t], indptr[t + 1]):
-            moved = coef[indices[k]] + y * slope * data[k]
-            coef[indices[k]] = min(max(moved, -_MOST_WEIGHT), _MOST_WEIGHT)
+            if squares is None:
+                coef[i] = min(max(coef[i] - slope * data[k], -_MOST_WEIGHT), _MOST_WEIGHT)
+            else:
+                coef[i], squares[i] = _moved(coef[i], squares[i], slope * data[k], eta)

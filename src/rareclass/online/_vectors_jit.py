@@ -77,17 +77,6 @@ def plus(typingctx, a, b, c):
 
 
 @intrinsic
-def minus(typingctx, a, b, c):
-    """``a - b c``."""
-
-    def codegen(context, builder, signature, args):
-        a, b, c = args
-        return builder.fsub(a, builder.fmul(b, c, flags=_CONTRACT), flags=_CONTRACT)
-
-    return _VECTOR(_VECTOR, _VECTOR, _VECTOR), codegen
-
-
-@intrinsic
 def times(typingctx, a, b):
     """``a b``."""
     return _VECTOR(_VECTOR, _VECTOR), lambda _, builder, __, args: builder.fmul(*args)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.online._univariate_jit import learn_by_adagrad, learn_by_newton, learn_uniexp
+from rareclass.online._univariate_jit import learn_by_gradient, learn_by_newton
 from rareclass.online.ranker import Learned, OnlineRanker
 from rareclass.parameters import check_choice, check_number
 
@@ -139,7 +139,7 @@ class OnlineLogistic(OnlineRanker):
     def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
         scores, balanced = np.empty(len(sign)), self.class_weight == "balanced"
         if self.steps == "adagrad":
-            learn_by_adagrad(
+            learn_by_gradient(
                 *rows, sign, step, state.coef, state.squares, state.intercept, state.seen,
                 float(self.eta), balanced, scores,
             )  # fmt: skip
@@ -259,7 +259,10 @@ class UniExp(OnlineRanker):
 
     def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
         scores = np.empty(len(sign))
-        learn_uniexp(*rows, sign, step, state.coef, state.weight_seen, float(self.eta), scores)
+        learn_by_gradient(
+            *rows, sign, step, state.coef, None, None, state.weight_seen, float(self.eta), True,
+            scores,
+        )  # fmt: skip
         return state, scores
 
     def _offset(self, state: UniExpState) -> float:
