@@ -66,6 +66,7 @@ MOST_CODE = {
     # 15 from cli: errors that all rooms word here; 3 from ensemble: the plan is told in Python; 4
     # from online: the check of a choice; the others from estimators: the guard of a thread;
     # 44 from cli and report: replaced files keep their permissions, tables are written in one place
+    # 7 from moments and ranking: seeds of a random_state
     "single files": 1953,  # 28 from decide, fit: plain data, errors; 22 from report
     "stream": 1978,
     "tables": 4088,  # 38 from stream: what was read before is known again by its ends
