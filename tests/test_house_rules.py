@@ -36,7 +36,7 @@ MOST_CODE = {
     # 27 from serving: encoders tell what is unlike training, and examples of it
     # 2 from tables: truth values are no ranges of a ball
     # 44 from fit: equal rows are found here, for fit and RareClassifier; the order of time
-    "encoding": 2893,  # 4 from stream: the column that --time names is a clock
+    "encoding": 2895,  # 4 from stream: the column of --time is a clock; 2 from model
     "ensemble": 2983,  # 15 from fit: weights of held-out rows; equal rows are merged
     "estimators": 349,
     "explain": 375,
@@ -45,7 +45,7 @@ MOST_CODE = {
     "folds": 489,  # 3 from estimators and hyperball: stratified folds are dealt here
     # 2 from hyperball: scores of cases and how sure they are stand in one file
     "hunt": 811,
-    "hyperball": 1908,
+    "hyperball": 1903,
     "kernels": 593,  # 4 from online: rows far apart are picked here, for the ensemble as well
     # 6 from online: the labels of a call of partial_fit are settled here, for three rooms
     # 91 from encoding: which label is rare and which spellings are one, for everybody
@@ -53,9 +53,9 @@ MOST_CODE = {
     # 11 from decide and online: exact limits where no checked row is rare
     "metrics": 1869,
     # 33 from serving, 89 from report: ONNX reads words as Python does, promises have verdicts
-    "model": 3958,  # 10 from tables: encoding= of scores
+    "model": 3949,  # 10 from tables: encoding= of scores
     "moments": 1575,
-    "online": 2380,
+    "online": 2364,
     "ranking": 3823,
     "report": 3190,
     "review": 1098,  # 5 from report: a refused verdict is told with its place in the list
@@ -68,10 +68,10 @@ MOST_CODE = {
     # 44 from cli and report: replaced files keep their permissions, tables are written in one place
     # 7 from moments and ranking: seeds of a random_state
     "single files": 1953,  # 28 from decide, fit: plain data, errors; 22 from report
-    "stream": 1978,
+    "stream": 1964,
     "tables": 4088,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 74_695, "tests": 53_681, "benchmarks": 17_853}
+MOST_LINES = {"src/rareclass": 74_644, "tests": 53_664, "benchmarks": 17_853}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

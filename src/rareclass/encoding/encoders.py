@@ -35,11 +35,16 @@ _BLOCK_ROWS = 16_384
 _DATE_PARTS = 7
 
 
-class _ReadsColumns:
+class ReadsColumns:
     """Base of encoders of tables with named columns, whose cells are read once."""
 
     columns: Sequence[Column]
     statistics_: TableStatistics
+
+    @property
+    def feature_columns(self) -> Sequence[str] | None:
+        """The column that each feature comes from; None where the estimator takes columns."""
+        return None
 
     def read(self, frame: pl.DataFrame | TypedTable) -> TypedTable:
         """Return rows that `read_as_trained` has typed as a table, which all methods take."""
@@ -54,7 +59,7 @@ class _ReadsColumns:
         return self.statistics_.examples()
 
 
-class TableEncoder(_ReadsColumns):
+class TableEncoder(ReadsColumns):
     """Typed columns as the matrix of a `DenseView`, as members of `RareClassifier` have it.
 
     Rare rows are those that are not of the most frequent class. Of more than two classes, which are
@@ -124,7 +129,7 @@ class TableEncoder(_ReadsColumns):
 
     @property
     def feature_columns(self) -> list[str]:
-        """The column of the table that each feature comes from; of a pair, the first one."""
+        """The column that each feature comes from; of a pair, the first one."""
         categories = self.statistics_.category_sources_
         sources = [*self.view_.source_column_, *(categories[k] for k in self.level_odds_.places_)]
         return [self.columns[k].name for k in sources]
@@ -230,6 +235,7 @@ class SparseEncoder:
     """
 
     columns: tuple[Column, ...] = ()  # sparse rows have none that are named
+    feature_columns: None = None
 
     def __init__(self, zero_based: bool) -> None:
         self.zero_based = zero_based
@@ -273,7 +279,7 @@ class SparseEncoder:
         return ExampleCells({}, {})
 
 
-class TypedColumns(_ReadsColumns):
+class TypedColumns(ReadsColumns):
     """Typed rows as a `TypedTable`, for an estimator that encodes tables itself.
 
     `columns` are those that are learned from; `statistics_` are what the estimator has learned.

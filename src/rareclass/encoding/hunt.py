@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.dates_and_texts import CYCLES, RecurringDates
-from rareclass.encoding.encoders import DOUBLE_PRECISION_ROWS
+from rareclass.encoding.encoders import DOUBLE_PRECISION_ROWS, ReadsColumns
 from rareclass.encoding.table_statistics import (
     MOST_EXAMPLES,
     ExampleCells,
@@ -21,7 +21,7 @@ from rareclass.encoding.table_statistics import (
     side_by_side,
     text_components,
 )
-from rareclass.encoding.typed_table import TypedColumn, TypedTable, typed_table
+from rareclass.encoding.typed_table import TypedColumn, TypedTable
 from rareclass.tables.columns import Column
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ class CoordinateValues(NamedTuple):
     values: Floats
 
 
-class HuntEncoder:
+class HuntEncoder(ReadsColumns):
     """Encoder from typed columns to points whose distances compare rows column by column.
 
     Every column counts about as much as one number, whose squared distance between two rows is 2
@@ -89,7 +89,7 @@ class HuntEncoder:
         Points are float64 for fewer than 100,000 rows, else float32.
         """
         self.dtype_ = "float64" if frame.height < DOUBLE_PRECISION_ROWS else "float32"
-        table = typed_table(frame, self.columns)
+        table = self.read(frame)
         every = np.ones(table.n_rows)
         self.dates_ = RecurringDates(absolute_time=True).fit(self._moments(table))
         numbers = self._numbers(table)
@@ -110,10 +110,6 @@ class HuntEncoder:
         """Return other typed rows as points; numbers are clipped to the training range."""
         parts = list(self._parts(self.read(rows)))
         return self._points([parts[k] for k in self.kept_])
-
-    def read(self, frame: pl.DataFrame | TypedTable) -> TypedTable:
-        """Return typed rows as a table, which the other methods take."""
-        return typed_table(frame, self.columns)
 
     def find_unlike(self, rows: pl.DataFrame | TypedTable) -> UnlikeCells:
         """Find the cells that are unlike all of training, of columns that have some.

@@ -1,6 +1,6 @@
 """Why rows are called rare: the columns that raise their scores, and the nearest rare cases."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,14 +52,24 @@ def explainer_of(content: Model, k: int) -> Explain:
     return explain_rows
 
 
-def told_names(content: Model, k: int) -> list[str]:
-    """Return the names of the columns of k reasons and, where rare rows are kept, of k cases."""
-    what_of_each = [["reason", "value", "effect"]]
+def told_columns(content: Model, k: int) -> dict[str, Any]:
+    """Return the columns of k reasons and, where rare rows are kept, of k cases, with their types.
+
+    The columns of a reason stand together, and so do those of a case.
+    """
+    text, number = pl.String, pl.Float64
+    of_each: list[dict[str, Any]] = [{"reason": text, "value": text, "effect": number}]
     if content.rare_classes:
-        what_of_each.append(["class_reason", "class_effect"])
+        of_each.append({"class_reason": text, "class_effect": number})
     if content.cases is not None:
-        what_of_each.append(["case", "distance"])
-    return [f"{what}_{place + 1}" for each in what_of_each for place in range(k) for what in each]
+        case = pl.Int64 if content.cases.names is None else text
+        of_each.append({"case": case, "distance": number})
+    return {
+        f"{name}_{place + 1}": dtype
+        for columns in of_each
+        for place in range(k)
+        for name, dtype in columns.items()
+    }
 
 
 def note_on_cases(content: Model) -> list[str]:
@@ -73,39 +83,29 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     """Return the reasons of typed rows and the cases near them, as columns of a file."""
     from rareclass.explain.explaining import explain  # every kind of model
 
+    schema = told_columns(content, k)
     if not rows.height:
-        is_named = content.cases is not None and content.cases.names is not None
-        case = pl.String if is_named else pl.Int64
-        text = dict.fromkeys(("reason", "value", "class_reason"), pl.String)
-        types: dict[str, Any] = text | {"case": case}
-        kinds = {name: name.rpartition("_")[0] for name in told_names(content, k)}
-        return pl.DataFrame(schema={name: types.get(of, pl.Float64) for name, of in kinds.items()})
-    # Without columns of features the estimator knows its columns itself.
-    X, groups = content.encode(rows), getattr(content.encoder, "feature_columns", None)
-    told = explain(content.estimator, X, groups=groups)
+        return pl.DataFrame(schema=schema)
+    X = content.encode(rows)
+    told = explain(content.estimator, X, groups=content.encoder.feature_columns)
     truth = {column.name: column.words_of_truth for column in content.encoder.columns}
-    columns: list[tuple[list[Any], Any]] = []
+    columns: list[Sequence[Any]] = []
     for reasons, raised in _strongest(told, k):
         cells = [name and _text(rows[name][row], truth[name]) for row, name in enumerate(reasons)]
-        columns += [(reasons, pl.String), (cells, pl.String), (raised, pl.Float64)]
+        columns += [reasons, cells, raised]
     columns += [] if not content.rare_classes else _class_reasons(content, X, k)
     columns += _nearest(content, X, k)
-    named = zip(told_names(content, k), columns, strict=True)
-    return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in named])
+    return pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema)
 
 
-def _class_reasons(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
+def _class_reasons(content: Model, X: Any, k: int) -> list[Sequence[Any]]:
     """Return columns that speak for the most probable class, and how much: two for each of k."""
     from rareclass.explain.explaining import explain_class
 
     model: Any = content.estimator
     if not model.has_several:  # one of the classes alone was there to learn from
-        none = [None] * X.shape[0]
-        return [(none, pl.String), (none, pl.Float64)] * k
-    columns: list[tuple[list[Any], Any]] = []
-    for names, effects in _strongest(explain_class(model, X), k):
-        columns += [(names, pl.String), (effects, pl.Float64)]
-    return columns
+        return [[None] * X.shape[0]] * (2 * k)
+    return [column for each in _strongest(explain_class(model, X), k) for column in each]
 
 
 def _strongest(told: Any, k: int) -> Iterator[tuple[list[Any], list[Any]]]:
@@ -118,7 +118,7 @@ def _strongest(told: Any, k: int) -> Iterator[tuple[list[Any], list[Any]]]:
         yield [told.columns[j] if j >= 0 else None for j in chosen], raised
 
 
-def _nearest(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
+def _nearest(content: Model, X: Any, k: int) -> list[Sequence[Any]]:
     """Return names or numbers, and distances, of the nearest cases: two columns for each of k."""
     if content.cases is None:
         return []
@@ -127,18 +127,14 @@ def _nearest(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
     model: Any = content.estimator
     number, features = content.cases.number, content.cases.features
     named: Any = number if content.cases.names is None else np.array(content.cases.names, object)
-    dtype = pl.Int64 if content.cases.names is None else pl.String
     if features is None:
         is_case = number > 0
         named, features = named[is_case], case_features(model, model.landmarks_[is_case])
     found = nearest_of(model, case_features(model, X), features, k)
-    columns: list[tuple[list[Any], Any]] = []
-    for chosen, apart in zip(found.places.T, found.distances.T, strict=True):
-        columns += [(named[chosen].tolist(), dtype), (apart.tolist(), pl.Float64)]
-    none: list[Any] = [None] * len(found.places)
-    for _ in range(k - found.places.shape[1]):  # there are fewer cases than places for them
-        columns += [(none, dtype), (none, pl.Float64)]
-    return columns
+    pairs = zip(named[found.places].T.tolist(), found.distances.T.tolist(), strict=True)
+    columns: list[Sequence[Any]] = [column for pair in pairs for column in pair]
+    # There may be fewer cases than places for them.
+    return columns + [[None] * len(found.places)] * (2 * k - len(columns))
 
 
 def _text(cell: Any, truth: dict[float, str]) -> str | None:

@@ -29,7 +29,7 @@ from rareclass.errors import (
 from rareclass.files import check_not_input, check_not_inside, check_writable, csv_bytes, replacing
 from rareclass.model.decisions import Decision, RareDecision, refuse_levels
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
-from rareclass.model.explained import Explain, explainer_of, note_on_cases, told_names
+from rareclass.model.explained import Explain, explainer_of, note_on_cases, told_columns
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model
 from rareclass.model.table_scorer import ScoredBatch
@@ -323,7 +323,7 @@ def _check_id(
 ) -> None:
     """Raise `InputError` where a column to carry over cannot stand in `out`."""
     file = named_columns(file, [name], "id_column")
-    reasons = [] if settings.explain is None else told_names(content, settings.explain)
+    reasons = () if settings.explain is None else told_columns(content, settings.explain)
     sure = [_SURE] if isinstance(content.facts.method, HuntFacts) else []
     sure += [_LIKELY, _CALLED] if content.rare_classes else []
     if name in (*_OURS, *sure, *_level_columns(content), content.decision.column, *reasons):

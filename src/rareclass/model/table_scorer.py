@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.encoding.table_statistics import ExampleCells, TableStatistics, UnlikeCells
+from rareclass.encoding.table_statistics import ExampleCells, UnlikeCells
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, unsupported
 from rareclass.machine import track
@@ -64,6 +64,10 @@ class Encoder(Protocol):
     @property
     def columns(self) -> Sequence[Column]:
         """Columns that are learned from; none for sparse rows."""
+
+    @property
+    def feature_columns(self) -> Sequence[str] | None:
+        """The column that each feature comes from; None where the estimator takes columns."""
 
     def read(self, rows: Any) -> Any:
         """Return typed rows in the form that the other methods take."""
@@ -134,21 +138,15 @@ class TableScorer:
             )
         return self.rare_calibration
 
-    @property
-    def statistics(self) -> TableStatistics | None:
-        """Statistics of the training table by column; None for sparse rows, hunts and streams."""
-        return getattr(self.encoder, "statistics_", None)
-
     @cached_property
     def trained(self) -> list[TrainedColumn]:
         """The columns and the scores as training had them."""
         facts, used = self.facts, self.encoder.columns
         if self.counted:
             return list(self.counted)
+        statistics = getattr(self.encoder, "statistics_", None)
         with self.naming_file():
-            return trained_columns(
-                facts.columns, used, facts.n_rows, self.statistics, self.held_out
-            )
+            return trained_columns(facts.columns, used, facts.n_rows, statistics, self.held_out)
 
     def encode(self, typed: Any, n_before: int = 0) -> Any:
         """Return typed rows as the estimator takes them; `n_before` rows came before them."""

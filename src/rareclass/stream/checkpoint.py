@@ -31,7 +31,7 @@ KINDS: Kinds = {
     "rare class": "rareclass.model.targets:RareClassFacts",
     "day column": "rareclass.stream.reading:DayColumn",
     "waiting rows": "rareclass.stream.reading:WaitingRows",
-    "labels by id": "rareclass.stream.reading:IdLabels",
+    "labels by id": "rareclass.stream.reading:LastIds",
     "memory of ids": "rareclass.stream.reading:Memory",
     "file mark": "rareclass.stream.log:FileMark",
     "rejected row": "rareclass.tables.batch:Rejected",

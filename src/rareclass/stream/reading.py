@@ -141,7 +141,6 @@ def _joined(batches: list[Batch], n_rows: int) -> Batch:
 class HeldRow:
     """A row whose label is not known yet, encoded and scored as it was when it came."""
 
-    arrival: int
     vector: NDArray[np.float64] = field(default_factory=lambda: _NOT_YET)
     score: float = 0.0
 
@@ -180,57 +179,39 @@ class LastIds(Generic[T]):
         return self._values.pop(name, None)
 
     def to_state(self) -> dict[str, Any]:
-        """Return ids and values as columns, the oldest first."""
+        """Return ids and values, the oldest first."""
         known = {"capacity": self.capacity, "n_dropped": self.n_dropped, "ids": list(self._values)}
-        return known | self._columns(list(self._values.values()))
+        return known | {"values": list(self._values.values())}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Return what `to_state` described."""
         known = cls(int(state["capacity"]))
         known.n_dropped = int(state["n_dropped"])
-        known._values.update(zip(state["ids"], cls._values_in(state), strict=True))
+        known._values.update(zip(state["ids"], state["values"], strict=True))
         return known
-
-    @staticmethod
-    def _columns(values: list[T]) -> dict[str, Any]:
-        raise NotImplementedError
-
-    @staticmethod
-    def _values_in(state: dict[str, Any]) -> list[T]:
-        raise NotImplementedError
-
-
-class IdLabels(LastIds[bool]):
-    """Labels of ids: of rows learned from, or of rows to come; about 150 bytes each."""
-
-    @staticmethod
-    def _columns(values: list[bool]) -> dict[str, Any]:
-        return {"rare": np.array(values, np.bool_)}
-
-    @staticmethod
-    def _values_in(state: dict[str, Any]) -> list[bool]:
-        found: list[bool] = state["rare"].tolist()
-        return found
 
 
 class WaitingRows(LastIds[HeldRow]):
     """Rows until their label comes: 8 bytes a feature of each, and about 300 more."""
 
-    @staticmethod
-    def _columns(values: list[HeldRow]) -> dict[str, Any]:
-        return {
-            "arrivals": np.array([row.arrival for row in values], np.int64),
-            "scores": np.array([row.score for row in values], np.float64),
-            "widths": np.array([len(row.vector) for row in values], np.int64),
-            "values": np.concatenate([_NOT_YET, *(row.vector for row in values)]),
+    def to_state(self) -> dict[str, Any]:
+        """Return the vectors end to end, with their widths."""
+        rows = list(self._values.values())
+        return super().to_state() | {
+            "scores": np.array([row.score for row in rows], np.float64),
+            "widths": np.array([len(row.vector) for row in rows], np.int64),
+            "values": np.concatenate([_NOT_YET, *(row.vector for row in rows)]),
         }
 
-    @staticmethod
-    def _values_in(state: dict[str, Any]) -> list[HeldRow]:
-        vectors = np.split(state["values"], np.cumsum(state["widths"]))
-        columns = zip(state["arrivals"].tolist(), vectors, state["scores"].tolist(), strict=False)
-        return [HeldRow(arrival, vector.copy(), score) for arrival, vector, score in columns]
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Return what `to_state` described."""
+        vectors = np.split(state["values"], np.cumsum(state["widths"]))[:-1]
+        rows = [HeldRow(vector.copy()) for vector in vectors]
+        for row, score in zip(rows, state["scores"].tolist(), strict=True):
+            row.score = score
+        return super().from_state(state | {"values": rows})
 
 
 @dataclass
@@ -241,13 +222,13 @@ class Memory:
     """
 
     held: WaitingRows
-    early: IdLabels
-    learned: IdLabels
+    early: LastIds[bool]  # about 150 bytes each
+    learned: LastIds[bool]
 
     @classmethod
     def empty(cls, capacity: int) -> "Memory":
         """Return a memory of nothing."""
-        return cls(WaitingRows(capacity), IdLabels(capacity), IdLabels(capacity))
+        return cls(WaitingRows(capacity), LastIds(capacity), LastIds(capacity))
 
 
 class Arrivals(NamedTuple):
@@ -407,7 +388,7 @@ class _RowsById:
                 self._labels[row] = float(early)
                 self._remember(row, name)
             elif name is not None:
-                held = HeldRow(int(self._numbers[row]))
+                held = HeldRow()
                 known.held.add(name, held)
                 self._waiting.append((len(self._reached), held))
             self._learn(row)
