@@ -97,12 +97,18 @@ def test_a_key_is_known_for_one():
 WRITTEN = ("7", "0.125", "007", "+3", "-.5", "1.234", "1e3", "20240101", "1" * 20)
 
 
-@given(st.lists(st.lists(st.sampled_from((*WRITTEN, " 4", "nan", "x")), min_size=1), min_size=1))
-def test_cells_that_all_are_numbers_are_the_same_facts_as_any_cells(parts):
-    quick, slow = CellProfile(), CellProfile()
-    for part in parts:
-        quick.add(pl.Series(part), 1)
+@given(
+    st.lists(st.sampled_from((*WRITTEN, " 4", "nan", "x", "", None, "true")), min_size=1),
+    st.integers(1, 9),
+)
+def test_numbers_and_blanks_alone_are_the_same_facts_as_among_other_cells(cells, size):
+    quick, slow, whole = CellProfile(), CellProfile(), CellProfile()
+    column = pl.Series(cells, dtype=pl.String)
+    whole.add(column, 1)
+    for start in range(0, len(cells), size):
+        quick.add(column[start : start + size], start + 1)
         with patch("rareclass.tables.text_columns.are_plain", lambda numbers: False):
-            slow.add(pl.Series(part), 1)
+            slow.add(column[start : start + size], start + 1)
     assert vars(quick.dates) == vars(slow.dates)
     assert replace(quick, dates=slow.dates) == slow
+    assert replace(quick, dates=whole.dates, sample=whole.sample) == whole

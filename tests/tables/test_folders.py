@@ -26,6 +26,12 @@ def test_parts_below_a_folder_are_found_in_order(tmp_path):
     (tmp_path / "c.csv").write_text("a,b\n")
     with pytest.raises(InputError, match=r"c\.csv is CSV, .*1\.parquet is Parquet"):
         find_parts(tmp_path)
+    for name in ("rareclass-stream.lock", "rejected.jsonl", "log/1.csv"):  # of a stream
+        (tmp_path / "s" / "run" / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / "s" / "run" / name).write_text("a\n")
+    (tmp_path / "s" / "1.csv").write_text("a\n")
+    assert find_parts(tmp_path / "s") == [tmp_path / "s" / "1.csv"]
+    assert find_parts(tmp_path / "s" / "run" / "log") == [tmp_path / "s" / "run" / "log" / "1.csv"]
 
 
 @pytest.mark.parametrize(
@@ -61,14 +67,6 @@ def test_a_closed_folder_is_named_and_one_that_goes_meanwhile_is_passed_over(
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(InputError, match=said) if said else nullcontext():
         assert find_parts(tmp_path) == [tmp_path / "1.parquet"]
-
-
-def test_what_a_stream_keeps_below_a_folder_is_no_part_of_the_table(tmp_path):
-    for name in ("1.csv", "run/rareclass-stream.lock", "run/rejected.jsonl", "run/log/1.parquet"):
-        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / name).write_text("a\n")
-    assert find_parts(tmp_path) == [tmp_path / "1.csv"]
-    assert find_parts(tmp_path / "run" / "log") == [tmp_path / "run" / "log" / "1.parquet"]
 
 
 @pytest.mark.sampled(1)

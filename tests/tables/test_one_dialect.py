@@ -10,12 +10,22 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from faults import refused
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import TableWarning
 from rareclass.rows import from_table
-from rareclass.tables.dialect import TextSettings, encoding_of, row_ends, row_ends_by_cells
+from rareclass.tables.dialect import (
+    DETECTED,
+    SEPARATORS,
+    TextSettings,
+    dialect_of,
+    encoding_of,
+    row_ends,
+    row_ends_by_cells,
+)
 from rareclass.tables.reading import read_strings
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_table
@@ -29,6 +39,18 @@ ROWS = [
     (0.125, "", "fraud"),
 ]
 NAMES = ("amount", "näme", "label")
+
+
+WORDS = st.text("ab :", min_size=1, max_size=9).filter(lambda name: name.strip(" :") == name)
+
+
+@given(st.lists(WORDS, min_size=2, max_size=5, unique=True), st.sampled_from(SEPARATORS[:5]))
+@example(["review row", "review verdict"], ",")
+def test_blanks_and_colons_within_names_do_not_separate(names, separator):
+    sample = f"{separator.join(names)}\n{separator.join(['6 5:0'] * len(names))}\n".encode()
+    found = dialect_of("a table", sample, False, DETECTED)
+    assert (found.separator, found.names) == (separator, names)
+    assert dialect_of("a table", b"a b c\n1,5 2,5 3\n", True, DETECTED).separator == " "
 
 
 def text(separator=",", decimal=".", end="\n"):

@@ -12,10 +12,31 @@ from scipy import special
 from rareclass.encoding.log_odds import CategoryStatistics, is_clear_gain, log_loss, rare_share
 
 
-class KnownWords:
-    """Words in an order, held as two arrays so that a model file of many words stays small.
+class KnownLevels:
+    """Values of a column in an order: levels 0 to k - 1; level k is missing, k + 1 any other.
 
-    Their positions are levels 0 to k - 1; level k is missing, level k + 1 every other word.
+    Subclasses define `n_known`, the number k, and `_word`, a value as it is written.
+    """
+
+    n_known: int
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels."""
+        return self.n_known + 2
+
+    def name(self, level: int) -> str:
+        """The value of a level, or what the level is."""
+        if level >= self.n_known:
+            return "missing" if level == self.n_known else "unseen"
+        return self._word(level)
+
+    def _word(self, level: int) -> str:
+        raise NotImplementedError
+
+
+class KnownWords(KnownLevels):
+    """Words in an order, held as two arrays so that a model file of many words stays small.
 
     Attributes
     ----------
@@ -51,19 +72,11 @@ class KnownWords:
         text.tobytes().decode()
 
     @property
-    def n_known(self) -> int:
+    def n_known(self) -> int:  # type: ignore[override]
         """How many words."""
         return len(self.ends_) - 1
 
-    @property
-    def n_levels(self) -> int:
-        """How many levels."""
-        return self.n_known + 2
-
-    def name(self, level: int) -> str:
-        """The word of a level, or what the level is."""
-        if level >= self.n_known:
-            return "missing" if level == self.n_known else "unseen"
+    def _word(self, level: int) -> str:
         begin, end = self.ends_[level : level + 2]
         return self.text_[begin:end].tobytes().decode()
 
@@ -90,11 +103,8 @@ _ERRORS_OF_CODES = 2.0
 _LEAST_GAIN = 0.005
 
 
-class KnownCodes:
-    """The whole numbers of a column in increasing order.
-
-    Numbers that training had are levels 0 to k - 1; level k is missing, level k + 1 every other
-    number.
+class KnownCodes(KnownLevels):
+    """The whole numbers that a column had in training, in increasing order.
 
     Attributes
     ----------
@@ -114,19 +124,11 @@ class KnownCodes:
         return self
 
     @property
-    def n_known(self) -> int:
+    def n_known(self) -> int:  # type: ignore[override]
         """How many codes."""
         return len(self.values_)
 
-    @property
-    def n_levels(self) -> int:
-        """How many levels."""
-        return self.n_known + 2
-
-    def name(self, level: int) -> str:
-        """The code of a level, or what the level is."""
-        if level >= self.n_known:
-            return "missing" if level == self.n_known else "unseen"
+    def _word(self, level: int) -> str:
         return f"{self.values_[level]:.0f}"
 
     def levels(self, values: Floats) -> NDArray[np.int32]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding._numbers_jit import ASINH, CLIP, LINEAR, scale_and_learn, scale_only
 from rareclass.encoding.schema import Schema
-from rareclass.encoding.typed_table import coded_text
+from rareclass.encoding.typed_table import CodedText, coded_text
 from rareclass.tables.batch import Batch
 
 TAILS = {"asinh": ASINH, "clip": CLIP, "linear": LINEAR}
@@ -59,11 +59,6 @@ class _Birth(NamedTuple):
     column: int  # place of the column in the schema
     rank: int  # a number comes before "is missing" of the same cell
     feature: Feature
-
-
-class _Codes(NamedTuple):
-    codes: NDArray[np.int64]  # place of each row's category in `values`; -1 for an empty cell
-    values: list[str]
 
 
 class OnlineEncoder:
@@ -166,7 +161,7 @@ class OnlineEncoder:
         for birth in births:
             self._add(birth.feature)
         for name, column in cells.items():
-            if isinstance(column, _Codes):
+            if isinstance(column, CodedText):
                 self._spread(name, column, X)
             else:
                 self._scale(name, column, X, learn)
@@ -194,21 +189,21 @@ class OnlineEncoder:
         encoder._statistics[:] = state["statistics"]
         return encoder
 
-    def _cells(self, batch: Batch) -> dict[str, NDArray[np.float64] | _Codes]:
-        cells: dict[str, NDArray[np.float64] | _Codes] = {}
+    def _cells(self, batch: Batch) -> dict[str, NDArray[np.float64] | CodedText]:
+        cells: dict[str, NDArray[np.float64] | CodedText] = {}
         for name, kind in self._kinds.items():
             wanted = pl.Float64 if kind == "number" else pl.String
             if batch.frame.schema.get(name) != wanted:
                 raise ValueError(f"column {name!r} has not been parsed: call Schema.check first")
             column = batch.frame[name]
-            cells[name] = np.array(column) if kind == "number" else _coded(column)
+            cells[name] = np.array(column) if kind == "number" else coded_text(column)
         return cells
 
-    def _births(self, cells: Mapping[str, NDArray[np.float64] | _Codes]) -> list[_Birth]:
+    def _births(self, cells: Mapping[str, NDArray[np.float64] | CodedText]) -> list[_Birth]:
         """Return the features that appear in these rows, in order of birth."""
         births: list[_Birth] = []
         for place, (name, column) in enumerate(cells.items()):
-            if isinstance(column, _Codes):
+            if isinstance(column, CodedText):
                 empty = column.codes < 0
                 births += (_Birth(row, place, 0, f) for row, f in self._new_values(name, column))
             else:
@@ -220,11 +215,11 @@ class OnlineEncoder:
                 births.append(_Birth(int(empty.argmax()), place, 1, missing))
         return sorted(births, key=lambda birth: birth[:3])
 
-    def _new_values(self, name: str, column: _Codes) -> Iterator[tuple[int, Feature]]:
+    def _new_values(self, name: str, column: CodedText) -> Iterator[tuple[int, Feature]]:
         other = Feature(name, "other")
         if other in self._places:
             return
-        features = [Feature(name, "value", value) for value in column.values]
+        features = [Feature(name, "value", value) for value in column.levels]
         unknown = [code for code, feature in enumerate(features) if feature not in self._places]
         if not unknown:
             return
@@ -243,9 +238,9 @@ class OnlineEncoder:
         self._features.append(feature)
         self._n_values[feature.column] += feature.role == "value"
 
-    def _spread(self, name: str, column: _Codes, X: NDArray[np.float64]) -> None:
+    def _spread(self, name: str, column: CodedText, X: NDArray[np.float64]) -> None:
         other = self._places.get(Feature(name, "other"), -1)
-        places = [self._places.get(Feature(name, "value", v), other) for v in column.values]
+        places = [self._places.get(Feature(name, "value", v), other) for v in column.levels]
         # Code -1, an empty cell, finds the last one.
         places.append(self._places.get(Feature(name, "missing"), -1))
         place = np.array(places)[column.codes]
@@ -267,8 +262,3 @@ class OnlineEncoder:
         missing = self._places.get(Feature(name, "missing"))
         if missing is not None:
             X[:, missing] = ~np.isfinite(column)
-
-
-def _coded(column: pl.Series) -> _Codes:
-    coded = coded_text(column)
-    return _Codes(coded.codes.astype(np.int64), coded.levels.to_list())

@@ -295,7 +295,7 @@ def _reading_of(given: FrameColumn, cells: pl.Series | CodedText) -> tuple[CellR
     profile, is_too_long = None, False
     if isinstance(cells, CodedText):
         profile = CellProfile()
-        profile.add(cells.levels, 0, pl.Series(cells.counts, dtype=pl.Int64))
+        profile.add(cells.levels, 0, cells.counts)
         profile.n_null = given.cells.null_count()
         profile.first_text_row = int(np.argmax(cells.codes == profile.first_text_row))
     else:

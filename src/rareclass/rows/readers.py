@@ -263,7 +263,7 @@ class _FileParts:
             else:
                 batches = _numbers_of_text(part, chosen, size)
             yield part.file.path, batches
-            part.file.release()
+            part.file.close()
 
     def decoded(self, batch_rows: int | None) -> Generator[LabelledRows, None, None]:
         """Decode the batches one by one, as rows in memory."""

@@ -22,7 +22,7 @@ from rareclass.errors import InputError, bad_cell, missing_column, setting
 from rareclass.model.times import check_days
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.cells import are_empty, is_empty, shown
-from rareclass.tables.dates import DAY_FORMATS, read_written
+from rareclass.tables.dates import DAY_FORMATS, ISO_DAY, read_written
 from rareclass.tables.reading import read_strings
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ T = TypeVar("T")
 MOST_ROWS = 16_384
 # Records that are looked at for each of the first rows wanted.
 _MOST_BAD = 100
+_LOOK_CELLS = 50  # of the first rows, by which some ways to write a time are left out
 _NOT_YET = np.empty(0)
 
 
@@ -279,10 +280,14 @@ def find_day_column(first: Batch, name: str) -> DayColumn:
     if name not in first.frame.columns:
         raise missing_column(first.file, name, first.frame.columns)
     ways = [DayColumn(name, way) for way in (*DAY_FORMATS, None)]
+    step = 1 + first.n_rows // _LOOK_CELLS
+    few = first._replace(frame=first.frame[::step], lines=first.lines[::step])
+    ways = [way for way in ways if way.days_of(few).count()] or ways
     days = [way.days_of(first).drop_nulls() for way in ways]
     # Of ways that read as many cells, the one by which the days never fall; all read ISO 8601.
     best = max(range(len(ways)), key=lambda k: (len(days[k]), days[k].is_sorted()))
-    best = 0 if 2 * len(days[0]) > len(days[best]) else best
+    if ways[0].day_format == ISO_DAY and 2 * len(days[0]) > len(days[best]):
+        best = 0
     if days[best].is_empty():
         row = int(first.frame[name].is_not_null().arg_max() or 0)
         cell, line = first.frame[name][row], int(first.lines[row])

@@ -1,7 +1,7 @@
 """Batches of rows: what a source hands over, and Arrow batches in types that every reader knows."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -245,8 +245,8 @@ class SpooledTables:
         self._file = Scratch(folder)
         self._ends = [0]
 
-    def __len__(self) -> int:
-        return len(self._ends) - 1
+    def __iter__(self) -> Iterator[pa.Table]:
+        return map(self.read, range(len(self._ends) - 1))
 
     @property
     def n_bytes(self) -> int:

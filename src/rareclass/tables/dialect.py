@@ -18,6 +18,7 @@ from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.batch import unique_names
 
 SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
+_IN_CELLS = ":", " "  # stand in cells as well: others that fit all lines come first
 SAMPLE_BYTES = 1 << 18
 # No table has longer rows: one is taken for a quote that is never closed, or no text.
 ROW_LIMIT = 16 << 20
@@ -127,8 +128,9 @@ def dialect_of(title: str, sample: bytes, is_whole: bool, known: TextSettings) -
             f"{title} holds no text.", "Check how it was made or copied.", ErrorKind.TOO_FEW_ROWS
         )
     others = () if separator else SEPARATORS
-    separator = separator or _separator_of(text)
-    _refuse_title(title, text, separator, others)
+    first = _first_lines(text, is_whole)
+    separator = separator or _separator_of(first)
+    _refuse_title(title, first, separator, others)
     header = _header(title, text, separator, is_whole, encoding)
     if header is None:
         return None
@@ -209,15 +211,14 @@ def tell_fallback(title: str, sample: bytes) -> None:
     )
 
 
-def _refuse_title(title: str, text: str, separator: str, others: Sequence[str]) -> None:
+def _refuse_title(title: str, first: str, separator: str, others: Sequence[str]) -> None:
     """Raise `InputError` where a table begins below the first line, as under a title."""
-    first = _first_lines(text)
     for each in (separator, *others):
         rows = [row for row in _records(first, each) if "".join(row).strip()]
         widths = [len(row) for row in rows]
         if each == separator and 2 * widths.count(max(widths[:1], default=0)) > len(widths):
             return
-        for start in range(1, min(_MOST_TITLES, len(rows) - 2) + 1):
+        for start in range(1, min(_MOST_TITLES, len(rows) - 3) + 1):
             width, n_alike = widths[start], widths[start:].count(widths[start])
             is_title = widths[0] == 1 or rows[0][0].startswith(_COMMENTS)
             if is_title and width not in (1, widths[0]) and n_alike > 0.9 * (len(rows) - start):
@@ -230,20 +231,22 @@ def _refuse_title(title: str, text: str, separator: str, others: Sequence[str]) 
                 )
 
 
-def _first_lines(text: str) -> str:
+def _first_lines(text: str, is_whole: bool) -> str:
+    """Return lines with something in them, but for one that may be cut off."""
     lines = [line for line in io.StringIO(text, newline=None) if line.strip()]
-    return "".join(lines[:-1][:200] or lines[:1])
+    is_cut = not is_whole and not text.endswith(("\n", "\r"))
+    return "".join(lines[: len(lines) - is_cut][:200] or lines[:1])
 
 
-def _separator_of(text: str) -> str:
+def _separator_of(first: str) -> str:
     """Return the separator under which most of the first lines have the header's cell count."""
-    first = _first_lines(text)
-    best, most = ",", (0.0, 1)
+    best, most = ",", (0.0, False, 1)
     for separator in SEPARATORS:
         widths = [len(row) for row in _records(first, separator)] or [1]
-        agreement = round(widths.count(widths[0]) / len(widths), 1), widths[0]
-        if widths[0] > 1 and agreement > most:
-            best, most = separator, agreement
+        agreement = round(widths.count(widths[0]) / len(widths), 1)
+        rank = agreement, separator not in _IN_CELLS, widths[0]
+        if widths[0] > 1 and rank > most:
+            best, most = separator, rank
     return best
 
 

@@ -13,7 +13,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
-from rareclass.tables.dialect import MARKS, is_number
+from rareclass.tables.dialect import MARKS, TextSettings, is_number
 
 _FORMAT_OF_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
@@ -43,22 +43,28 @@ def format_of_name(path: Path) -> str | None:
     return _FORMAT_OF_SUFFIX.get(plain_suffix(path))
 
 
-def format_of_file(stored: StoredFile, is_csv: bool = False) -> str:
-    """Return the format of a file by its suffix, or else by how its content begins.
+def format_of_file(stored: StoredFile, text: TextSettings) -> str:
+    """Return the format of a file: Parquet by its first bytes, others by suffix or content.
 
-    `is_csv`: a file whose name says nothing is taken for CSV.
+    A file whose name says nothing is CSV where its separator is given. Raises `InputError` for
+    settings of a text that a file of this format has no use for.
     """
+    found = "parquet" if stored.magic == b"PAR1" else _format_of_content(stored, text)
+    if found != "csv":
+        text.check(stored.path, f"a {FORMAT_NAMES[found]} file", is_text=found == "jsonl")
+    return found
+
+
+def _format_of_content(stored: StoredFile, text: TextSettings) -> str:
     suffix = plain_suffix(stored.path)
     if suffix in (".svmlight", ".libsvm", ".svm"):
         return "svmlight"
     named = _FORMAT_OF_SUFFIX.get(suffix)
     if named is not None and suffix != ".txt":  # text of any kind
         return named
-    if is_csv:
+    if text.separator is not None:
         return "csv"
     head = stored.head(_SNIFFED_BYTES)
-    if head.startswith(b"PAR1"):
-        return "parquet"
     return "svmlight" if _looks_like_svmlight(head) else format_of_text(head)
 
 

@@ -1,4 +1,4 @@
-"""Parquet files, opened once: in batches with little of them in memory, and as a stream of rows."""
+"""Parquet files, opened once: in batches with little in memory, or from a position on."""
 
 import json
 from collections.abc import Generator, Iterator, Sequence
@@ -30,51 +30,111 @@ _FAULTS = (pa.ArrowException, OSError)
 
 
 class ParquetFile:
-    """A Parquet file; columns keep the types they have in the file.
+    """A Parquet file, as a table or as rows from a position; columns keep the types of the file.
 
     A writer may put a whole table into one row group. pyarrow by default holds its column chunks
     while it reads; here a buffer, a page and a dictionary a column are held. Checksums are looked
     at where the file has them.
 
-    In `schema`, columns of one name are told apart by a number. Raises `InputError` when it is
-    missing or may not be read, is no Parquet file, or is cut short; on reading, at a row group that
-    is damaged, and when the file was changed.
+    `columns` are those handed out by `read`, by default all: then those of one name are told apart
+    by a number, as in `schema`. Raises `InputError` when the file is missing or may not be read, is
+    no Parquet file, is cut short, or has other rows before a position than were read; on reading,
+    at a row group that is damaged, and when the file was changed.
     """
 
-    format_name = "Parquet"
+    format_name, has_unfinished = "Parquet", False
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(
+        self,
+        path: Path,
+        name: str = "",
+        position: dict[str, Any] | None = None,
+        reading: Reading = READ_ALL,
+    ) -> None:
+        self.path, self._name = path, name
         self._source: pa.NativeFile | None = None
         try:
             with pq.ParquetFile(self._opened()) as file:
                 footer, schema = file.metadata, file.schema_arrow
+            self.n_bytes = self.size_read = int(self._opened().size())
         except _FAULTS as error:
             raise cannot_open(path, error) or self._unreadable(error) from error
         self._given = list(schema.names)
-        self.columns = unique_names(str(path), list(schema.names))
-        index, names = stored_index(schema), zip(schema.names, self.columns, strict=True)
+        self._known = unique_names(str(path), list(schema.names))
+        index, names = stored_index(schema), zip(schema.names, self._known, strict=True)
         self.index_columns = tuple(name for given, name in names if given in index)
         self.schema = pa.schema(
-            [field.with_name(name) for field, name in zip(schema, self.columns, strict=True)]
+            [field.with_name(name) for field, name in zip(schema, self._known, strict=True)]
         )
         self.n_rows, self.n_groups = int(footer.num_rows), int(footer.num_row_groups)
         self._ends = np.cumsum([footer.row_group(k).num_rows for k in range(self.n_groups)])
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes on disk."""
-        return int(self._opened().size())
+        self._row, self.columns = 0, reading.columns_of(self._known)
+        self._first, self._last = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+        if position is not None:
+            self._row, self.columns = int(position["row"]), position["columns"]
+            self._first = self._rows(0, min(self._row, _COMPARED_ROWS))
+            self._last = self._rows(max(self._row - _COMPARED_ROWS, 0), self._row)
+            if self._mark() != position["ends"]:
+                raise not_appended(str(path), OTHER_ROWS)
+        self._unfit = columns_fault(self.columns, self._known)
+        self._left = pa.Table.from_batches([], self.schema)
+        self._batches: Generator[pa.RecordBatch, None, None] | None = None  # of `read`
 
     def estimate_rows(self) -> int:
         """Return the number of rows, which the file says."""
         return self.n_rows
 
-    def release(self) -> None:
-        """Close the file until it is read again."""
+    def finish(self) -> None:
+        """Do nothing: no rows are added while these are read."""
+
+    def close(self) -> None:
+        """Close the file; another pass of `batches` opens it again."""
+        if self._batches is not None:
+            self._batches.close()
         if self._source is not None:
             self._source.close()
             self._source = None
+
+    def read(self, max_records: int) -> Batch | None:
+        """Return the next rows; None at the end.
+
+        Where there are not the columns asked for, all rows are rejected.
+        """
+        if self._batches is None:
+            self._batches = self.batches(self._known, _STREAMED_ROWS, self._row, by_group=True)
+        while self._left.num_rows < max_records and (batch := next(self._batches, None)):
+            more = pa.Table.from_batches([batch])
+            self._left = pa.concat_tables([self._left, more]) if self._left.num_rows else more
+        table = self._left.slice(0, max_records)
+        self._left = self._left.slice(table.num_rows)
+        if max_records and not table.num_rows:
+            return None
+        lines = np.arange(self._row + 1, self._row + table.num_rows + 1, dtype=np.int64)
+        self._row += table.num_rows
+        n_first = _COMPARED_ROWS - len(self._first)
+        self._first += frame_of_arrow(table.slice(0, n_first)).rows()
+        last = table.slice(max(table.num_rows - _COMPARED_ROWS, 0))
+        self._last = (self._last + frame_of_arrow(last).rows())[-_COMPARED_ROWS:]
+        position = {"row": self._row, "columns": self.columns, "ends": self._mark()}
+        if self._unfit is None:
+            frame = frame_of_arrow(table.select(self.columns))
+            return Batch(frame, lines, self._name, [], len(lines), position)
+        texts = (json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist())
+        rejected = [
+            Rejected(self._name, line, self._unfit, text[:TEXT_LIMIT])
+            for line, text in zip(lines.tolist(), texts, strict=True)
+        ]
+        empty = pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
+        return Batch(empty, lines[:0], self._name, rejected, len(lines), position)
+
+    def _rows(self, first: int, stop: int) -> list[tuple[Any, ...]]:
+        """Return some rows of the file."""
+        batches = self.batches(self._known, _STREAMED_ROWS, first, stop)
+        return frame_of_arrow(pa.Table.from_batches(batches, self.schema)).rows()
+
+    def _mark(self) -> str:
+        """Digest of the first and last rows before the next one."""
+        return mark_of(repr((self._first, self._last)).encode())
 
     def batches(
         self,
@@ -148,10 +208,10 @@ class ParquetFile:
         if not groups:
             return
         # By name, a column that is there twice comes twice.
-        is_renamed = self.columns != self._given
+        is_renamed = self._known != self._given
         for batch in file.iter_batches(batch_rows, groups, None if is_renamed else list(columns)):
             if is_renamed:
-                batch = batch.rename_columns(self.columns)
+                batch = batch.rename_columns(self._known)
             yield batch.select(list(columns))
 
     def _fault(self, columns: list[str], n_read: int, error: Exception) -> InputError:
@@ -211,78 +271,3 @@ def is_complete(path: Path) -> bool:
             return file.read(4) == b"PAR1"
     except FileNotFoundError:  # renamed in the meantime
         return False
-
-
-class ParquetReader:
-    """Rows of a Parquet file from a position, as `TextReader` reads those of a text.
-
-    Cells keep their types. Where there are not the columns asked for, all rows are rejected.
-    """
-
-    has_unfinished = False
-
-    def __init__(
-        self,
-        path: Path,
-        name: str,
-        position: dict[str, Any] | None = None,
-        reading: Reading = READ_ALL,
-    ) -> None:
-        self._file, self._name, self._row = ParquetFile(path), name, 0
-        known = self._file.columns
-        self.columns = reading.columns_of(known)
-        if position is not None:
-            self._row, self.columns = int(position["row"]), position["columns"]
-        self._first = self._rows(0, min(self._row, _COMPARED_ROWS))
-        self._last = self._rows(max(self._row - _COMPARED_ROWS, 0), self._row)
-        if position is not None and self._mark() != position["ends"]:
-            raise not_appended(str(path), OTHER_ROWS)
-        self._batches = self._file.batches(known, _STREAMED_ROWS, self._row, by_group=True)
-        self._fault = columns_fault(self.columns, known)
-        self._left = pa.Table.from_batches([], self._file.schema)
-        self.size_read = self._file.n_bytes
-
-    def read(self, max_records: int) -> Batch | None:
-        """Return the next rows; None at the end."""
-        while self._left.num_rows < max_records and (batch := next(self._batches, None)):
-            more = pa.Table.from_batches([batch])
-            self._left = pa.concat_tables([self._left, more]) if self._left.num_rows else more
-        table = self._left.slice(0, max_records)
-        self._left = self._left.slice(table.num_rows)
-        if max_records and not table.num_rows:
-            return None
-        lines = np.arange(self._row + 1, self._row + table.num_rows + 1, dtype=np.int64)
-        self._row += table.num_rows
-        n_first = _COMPARED_ROWS - len(self._first)
-        self._first += frame_of_arrow(table.slice(0, n_first)).rows()
-        last = table.slice(max(table.num_rows - _COMPARED_ROWS, 0))
-        self._last = (self._last + frame_of_arrow(last).rows())[-_COMPARED_ROWS:]
-        position = {"row": self._row, "columns": self.columns, "ends": self._mark()}
-        if self._fault is None:
-            frame = frame_of_arrow(table.select(self.columns))
-            return Batch(frame, lines, self._name, [], len(lines), position)
-        texts = (json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist())
-        rejected = [
-            Rejected(self._name, line, self._fault, text[:TEXT_LIMIT])
-            for line, text in zip(lines.tolist(), texts, strict=True)
-        ]
-        empty = pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
-        return Batch(empty, lines[:0], self._name, rejected, len(lines), position)
-
-    def _rows(self, first: int, stop: int) -> list[tuple[Any, ...]]:
-        """Return some rows of the file."""
-        file = self._file
-        batches = list(file.batches(file.columns, _STREAMED_ROWS, first, stop)) if stop else []
-        return frame_of_arrow(pa.Table.from_batches(batches, file.schema)).rows()
-
-    def _mark(self) -> str:
-        """Digest of the first and last rows before the next one."""
-        return mark_of(repr((self._first, self._last)).encode())
-
-    def finish(self) -> None:
-        """Do nothing: no rows are added while these are read."""
-
-    def close(self) -> None:
-        """Close the file."""
-        self._batches.close()
-        self._file.release()

@@ -161,7 +161,7 @@ class QueryTable:
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows in the order of the query, `batch_rows` or fewer at a time."""
         wanted = list(self.columns if columns is None else columns)
-        for batch in self._streamed() if self._one_pass else self._kept_tables():
+        for batch in self._streamed() if self._one_pass else self._spooled():
             chosen = batch.select(wanted)
             for start in range(0, batch.num_rows, batch_rows):
                 yield frame_of_arrow(chosen.slice(start, batch_rows))
@@ -203,7 +203,3 @@ class QueryTable:
                     advance(batch.num_rows)
             self._kept, self._n_rows = kept, n_rows
         return self._kept
-
-    def _kept_tables(self) -> Iterator[pa.Table]:
-        kept = self._spooled()
-        return map(kept.read, range(len(kept)))

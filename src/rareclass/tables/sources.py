@@ -24,8 +24,8 @@ from rareclass.tables.folders import (
     has_content,
     tables_in,
 )
-from rareclass.tables.parquet import ParquetReader, is_complete
-from rareclass.tables.table_file import check_settings, text_reader
+from rareclass.tables.parquet import ParquetFile, is_complete
+from rareclass.tables.table_file import text_reader
 from rareclass.tables.text_reader import Reading, TextReader
 
 _LONGEST_WAIT_SECONDS = 1.0
@@ -36,7 +36,7 @@ _SETTLED_SECONDS = 2.0
 
 # Rows of one file or of standard input. A batch without records is read where more
 # may come, None at the end.
-FileSource: TypeAlias = TextReader | ParquetReader
+FileSource: TypeAlias = TextReader | ParquetFile
 
 
 def open_file(
@@ -48,17 +48,16 @@ def open_file(
     position.
     """
     stored = StoredFile(path)
-    file_format = format_of_file(stored, is_csv=reading.text.separator is not None)
+    file_format = format_of_file(stored, reading.text)
     if file_format == "svmlight":
         raise InputError(
             f"{path} is an svmlight file, which cannot be read as a stream.",
             "Give CSV, JSON lines or Parquet; fit, score and evaluate read svmlight.",
             ErrorKind.FILE_FORMAT,
         )
-    check_settings(reading.text, path, file_format)
     _check_format(file_format, position, str(path))
     if file_format == "parquet":
-        return ParquetReader(path, name, position, reading)
+        return ParquetFile(path, name, position, reading)
     return text_reader(FileBytes(stored, reading.follow), name, file_format, position, reading)
 
 

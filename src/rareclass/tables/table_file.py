@@ -1,7 +1,7 @@
 """Tables on disk, read in batches of rows in file order: one file, or a folder of them."""
 
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,7 +15,6 @@ from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.databases import Query
 from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.folders import (
-    FORMAT_NAMES,
     FolderPart,
     check_columns_agree,
     find_parts,
@@ -51,20 +50,20 @@ class StoredTable:
         first = parts[0]
         self.columns, self.format_name = first.columns, first.file.format_name
         self.index_columns = first.file.index_columns
+        self.n_bytes: int = sum(part.file.n_bytes for part in parts)  # on disk
         for part in parts[1:]:
             place = part.file.path
             check_columns_agree(first.file.path, self.columns, place, part.columns, exactly=True)
         typed = [part for part in parts if isinstance(part.file, ParquetFile)]
         self._schema = _common_schema(typed) if len(typed) > 1 else None
 
-    @property
-    def n_bytes(self) -> int:
-        """Bytes on disk."""
-        return self._total(lambda file: file.n_bytes)
-
     def estimate_rows(self) -> int:
         """Return the number of rows: exact where the format says it, else an estimate."""
-        return self._total(lambda file: file.estimate_rows())
+        n_rows = 0
+        for part in self._parts:
+            n_rows += part.file.estimate_rows()
+            self._release(part)
+        return n_rows
 
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
@@ -88,17 +87,10 @@ class StoredTable:
                 yield frame_of_arrow(batch).select(wanted)
             self._release(part)
 
-    def _total(self, size: Callable[[Any], int]) -> int:
-        total = 0
-        for part in self._parts:
-            total += size(part.file)
-            self._release(part)
-        return total
-
     def _release(self, part: FolderPart) -> None:
         """Close a file of a folder, which may hold more of them than may be open."""
         if len(self._parts) > 1:
-            part.file.release()
+            part.file.close()
 
 
 def batch_rows_for(n_columns: int) -> int:
@@ -152,7 +144,7 @@ def open_parts(path: Path, text: TextSettings = DETECTED) -> list[FolderPart]:
                 ErrorKind.FILE_FORMAT,
             )
         if name != path:
-            file.release()  # a folder may hold more files than may be open
+            file.close()  # a folder may hold more files than may be open
         parts.append(FolderPart(file, path))
     return parts
 
@@ -175,22 +167,13 @@ def _open_file(path: Path, text: TextSettings) -> _Part | SvmlightFile:
         ) from error
     if is_empty:
         raise too_few_rows(f"{path} is empty (0 bytes).", "Check how it was made or copied.")
-    kind = "parquet"
-    if stored.magic != b"PAR1":
-        kind = format_of_file(stored, is_csv=text.separator is not None)
-    check_settings(text, path, kind)
+    kind = format_of_file(stored, text)
     if kind == "parquet":
         return ParquetFile(path)
     if kind == "svmlight":
         return SvmlightFile(path)
     reading = Reading(text=text)
     return TextFile(stored, lambda stream, at: text_reader(stream, str(path), kind, at, reading))
-
-
-def check_settings(text: TextSettings, place: object, kind: str) -> None:
-    """Raise `InputError` for settings of a text that a file of this format has no use for."""
-    if kind != "csv":
-        text.check(place, f"a {FORMAT_NAMES[kind]} file", is_text=kind == "jsonl")
 
 
 def text_reader(

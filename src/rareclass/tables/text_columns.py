@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rareclass.errors import bad_cell, first_names, setting
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
@@ -85,78 +87,83 @@ class CellProfile:
         """Cells that are neither empty nor plain numbers nor truth values."""
         return self.n_present - self.n_numbers - self.n_truth
 
-    def add(self, cells: pl.Series, first_row: int, times: pl.Series | None = None) -> None:
+    def add(self, cells: pl.Series, first_row: int, times: NDArray[np.int64] | None = None) -> None:
         """Take in the next cells of the column; `first_row` is the first one's row.
 
         With `times` they are distinct cells, each of so many rows.
         """
-        times = pl.repeat(1, len(cells), dtype=pl.Int64, eager=True) if times is None else times
-        numbers = cells.cast(pl.Float64, strict=False)
-        if not numbers.null_count() and are_plain(numbers):  # as nearly all columns of a wide table
-            self._add_plain(cells, times)
-            return
-        plain = without_empty_marks(cells)
-        self.n_null += _total(times, cells.is_null())
-        if plain.null_count() > cells.null_count():
-            self.n_marks += _total(times, plain.is_null() & (cells.str.strip_chars() != ""))
-        is_present = plain.is_not_null()
-        present = plain.filter(is_present)
-        if present.is_empty():
+        times = np.ones(len(cells), np.int64) if times is None else times
+        plain, numbers = cells, cells.cast(pl.Float64, strict=False)
+        n_blank = numbers.null_count() and cells.null_count() + int((cells == "").sum())
+        # A wide table has few columns with other cells than numbers and blanks: these cost more.
+        if numbers.null_count() > n_blank or not are_plain(numbers):
+            plain = without_empty_marks(cells)
+            numbers = plain.cast(pl.Float64, strict=False)
+            is_mark = plain.is_null() & (cells.str.strip_chars() != "").fill_null(False)
+            self.n_marks += _total(times, is_mark.to_numpy())
+        self.n_null += _total(times, ~_are_there(cells))
+        is_number = _are_there(numbers)
+        is_present = is_number if plain is cells else _are_there(plain)
+        if not is_present.any():
             return
         self.n_present += _total(times, is_present)
-        if not self.sample:
-            self.sample = present.head(_SAMPLE).to_list()
-        numbers = plain.cast(pl.Float64, strict=False)
-        is_number = numbers.is_not_null()
-        if not is_number.all():
-            self._add_text(plain, is_present & ~is_number, times, first_row)
+        present = _those(plain, is_present)
+        self.sample = self.sample or present.head(_SAMPLE).to_list()
+        if (is_text := is_present & ~is_number).any():
+            self._add_text(plain, is_text, times, first_row)
         if is_number.any():
             self.n_numbers += _total(times, is_number)
-            self._add_numbers(plain.filter(is_number), times.filter(is_number))
+            values = numbers.to_numpy()[is_number]
+            self._add_numbers(_those(plain, is_number), values, times[is_number])
         if self.n_numbers or self.n_truth:  # years and day counts are numbers
             self.dates.clear()
-        self.dates.add(present)
+        else:
+            self.dates.add(present)
 
-    def _add_plain(self, cells: pl.Series, times: pl.Series) -> None:
-        """Take in cells that all are numbers of digits and a point: the same as `add`, sooner."""
-        n_rows = int(times.sum())
-        self.n_present, self.n_numbers = self.n_present + n_rows, self.n_numbers + n_rows
-        self.sample = self.sample or cells.head(_SAMPLE).to_list()
-        self._add_numbers(cells, times)
-        self.dates.clear()
-        self.dates.add(cells)
-
-    def _add_numbers(self, cells: pl.Series, times: pl.Series) -> None:
-        is_whole = cells.str.contains(r"^[+-]?\d+$")
+    def _add_numbers(
+        self, cells: pl.Series, values: NDArray[np.float64], times: NDArray[np.int64]
+    ) -> None:
+        is_whole = values == np.floor(values)
+        n_whole = 0
         if is_whole.any():
-            self._add_whole(cells.filter(is_whole), times.filter(is_whole))
+            n_whole = self._add_whole(_those(cells, is_whole), values[is_whole], times[is_whole])
+        if not self.has_many_numbers:
+            self._numbers.update(cells.head(_FIRST).to_list())
         if not self.has_many_numbers:
             self._numbers.update(cells.unique().head(2 * MANY_VALUES))
         self.number_styles = [style for style in self.number_styles if style != "12:34:56"]
-        if "1.234,5" in self.number_styles:  # where a point groups thousands
-            points = cells.filter(cells.str.contains(".", literal=True))
-            if not are_written(points, "1.234,5"):
+        if "1.234,5" in self.number_styles and n_whole < len(cells):
+            # Three digits follow a point that groups thousands.
+            others = values[~is_whole]
+            may_be = not (np.abs(np.rint(1000 * others) / 1000 - others) > 0).any()
+            points = cells.filter(cells.str.contains(".", literal=True)) if may_be else cells
+            if not (may_be and are_written(points, "1.234,5")):
                 self.number_styles.remove("1.234,5")
 
-    def _add_whole(self, cells: pl.Series, times: pl.Series) -> None:
-        self.n_integers += int(times.sum())
-        size = cells.cast(pl.Float64).abs()
-        self.n_long += _total(times, (size > LARGEST_EXACT) & size.is_finite())
+    def _add_whole(
+        self, cells: pl.Series, values: NDArray[np.float64], times: NDArray[np.int64]
+    ) -> int:
+        """Take in whole numbers; return how many of them have neither point nor exponent."""
+        is_integer = cells.str.contains(r"^[+-]?\d+$").to_numpy()
+        self.n_integers += _total(times, is_integer)
+        size = np.abs(values)
+        self.n_long += _total(times, is_integer & (size > LARGEST_EXACT) & (size < np.inf))
         if not self.first_code:
             codes = cells.filter(cells.str.contains(_CODE))
             self.first_code = codes[0] if len(codes) else ""
+        return int(is_integer.sum())
 
     def _add_text(
-        self, cells: pl.Series, is_text: pl.Series, times: pl.Series, first_row: int
+        self, cells: pl.Series, is_text: NDArray[np.bool_], times: NDArray[np.int64], first_row: int
     ) -> None:
-        text, times = cells.filter(is_text), times.filter(is_text)
+        text, times = _those(cells, is_text), times[is_text]
         if len(self.words) < _MOST_WORDS:
             counted = pl.DataFrame({"word": text.str.to_lowercase(), "times": times})
             counted = counted.group_by("word", maintain_order=True).sum().head(_MOST_WORDS)
             self.words.update(dict(counted.iter_rows()))
-        is_truth = text.is_in(tuple(TRUTH_VALUES))
+        is_truth = text.is_in(tuple(TRUTH_VALUES)).to_numpy()
         self.n_truth += _total(times, is_truth)
-        text, times = text.filter(~is_truth), times.filter(~is_truth)
+        text, times = _those(text, ~is_truth), times[~is_truth]
         if text.is_empty():
             return
         if not self.first_text:
@@ -164,7 +171,7 @@ class CellProfile:
             self.first_text_row = first_row + int((cells == text[0]).arg_max() or 0)
         self._add_written_numbers(text, times)
 
-    def _add_written_numbers(self, text: pl.Series, times: pl.Series) -> None:
+    def _add_written_numbers(self, text: pl.Series, times: NDArray[np.int64]) -> None:
         fit: dict[str, WrittenNumbers] = {}
         for style in self.number_styles:
             if not written_numbers(text.head(_FIRST), style).values.null_count():
@@ -175,7 +182,7 @@ class CellProfile:
         for found in fit.values():
             self.units.update(found.units.drop_nulls().unique())
             self.is_money = bool(found.is_money.any())
-            self._n_units += _total(times, found.units.is_not_null() & ~found.is_money)
+            self._n_units += _total(times, _are_there(found.units) & ~found.is_money.to_numpy())
             self.has_commas = self.has_commas or bool(text.str.contains(",", literal=True).any())
             break  # units are the same in all styles
 
@@ -226,8 +233,18 @@ class CellProfile:
         return n_recurring > 1 or any(n > 1 for n in (*coded.values(), *alike))
 
 
-def _total(times: pl.Series, which: pl.Series) -> int:
-    return int(times.filter(which).sum())
+def _total(times: NDArray[np.int64], which: NDArray[np.bool_]) -> int:
+    return int(times[which].sum())
+
+
+def _are_there(cells: pl.Series) -> NDArray[np.bool_]:
+    if not cells.null_count():
+        return np.ones(len(cells), np.bool_)
+    return cells.is_not_null().to_numpy()
+
+
+def _those(cells: pl.Series, which: NDArray[np.bool_]) -> pl.Series:
+    return cells if which.all() else cells.filter(pl.Series(which))
 
 
 def _look_of(word: str) -> str:

@@ -360,6 +360,7 @@ class TextFile:
         self, stored: StoredFile, opened: Callable[[ByteStream, dict[str, Any] | None], TextReader]
     ) -> None:
         self.path, self._stored, self._opened = stored.path, stored, opened
+        self.n_bytes = stored.size
         with closing(opened(FileBytes(stored), None)) as reader:
             reader.find_columns()
             self.columns, self._start = list(reader.columns or []), reader.position
@@ -367,11 +368,6 @@ class TextFile:
             if not self.columns:
                 self._next(reader, 1, 0)
                 raise no_rows(self.path)
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes on disk."""
-        return self._stored.size
 
     def estimate_rows(self) -> int:
         """Return about the number of rows, from the length of the first lines."""
@@ -383,7 +379,7 @@ class TextFile:
         is_packed = self._stored.compression is not None
         return int(self.n_bytes / len(zlib.compress(sample) if is_packed else sample) * n_lines)
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Close the file until it is read again."""
         self._stored.release()
 
