@@ -22,7 +22,7 @@ one object. Cost: O(bytes), no copies of arrays.
 import json
 import math
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from importlib import import_module
@@ -161,6 +161,14 @@ def plain_data(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain_data(each) for each in value]
     return value
+
+
+class PlainData:
+    """Record of which JSON has all fields."""
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return the record as dictionaries and numbers."""
+        return plain_data(self)
 
 
 def write_stored(file: IO[bytes], stored: Stored, compress: bool = False) -> None:
@@ -304,12 +312,7 @@ class _TreeUnpacker:
         return _object_of(self._kinds[kind], state)
 
 
-_PLAIN: dict[str, Callable[[Any], Any]] = {
-    "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
-    "dict": lambda pairs: {key: item for key, item in pairs},
-}
+_PLAIN: dict[str, type[Any]] = {kind.__name__: kind for kind in (tuple, set, frozenset, dict)}
 
 
 def _made(kind: str, **parts: Any) -> dict[str, Any]:

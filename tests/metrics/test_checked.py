@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.stats import beta, hypergeom
+from scipy.stats import hypergeom
 
 from draws import draws, quick
 from faults import refused
@@ -350,20 +350,22 @@ def test_recall_from_few_random_checks(prevalence, n_random, tenths):
         assert says_little <= 0.1
 
 
-@draws(20)
-@given(st.integers(2, 100), st.floats(1.3, 50.0), st.sampled_from([0.8, 0.95, 0.99]))
+@draws(30)
+@given(st.integers(2, 100), st.floats(1.02, 50.0), st.sampled_from([0.8, 0.95, 0.99]))
 def test_limits_are_exact_where_no_random_row_is_rare_or_every_one(n, weight, level):
     n_others = round(n * weight) + 1
-    tail, score = (1 - level) / 2, -np.arange(20 + n_others)
+    n_unseen, score = np.arange(n_others - n + 1), -np.arange(20 + n_others)
+    most = n_unseen[hypergeom(n_others, n_unseen, n).pmf(0) >= (1 - level) / 2 * (1 + 1e-3)].max()
     sample = checked_once((score > -20) * 1, by_rule(np.arange(20)), strata_below((n_others, n)))
     found = checked_measures(score, sample, -19.5, level=level)
-    limit = min(beta.isf(tail, 1, n) * n_others, n_others - n)
-    assert found.n_rare[1:] == pytest.approx((20, 20 + limit), rel=2e-3)
+    limit = found.n_rare.high - 20
+    assert found.n_rare.low == 20
+    assert most <= limit * (1 + 2e-3) <= 1.06 * (most + 1)
     assert found.recall[1:] == pytest.approx((20 / (20 + limit), 1), rel=2e-3)
     drawn = checked_once((score <= -20) * 1, by_rule(np.arange(20)), strata_below((n_others, n)))
-    precision = checked_measures(np.where(score > -20, -9999, score), drawn, -9998).precision
-    low = max(beta.ppf(0.025, n, 1), n / n_others)
-    assert precision[1:] == pytest.approx((low, 1), rel=2e-3)
+    turned = np.where(score > -20, -9999, score)
+    precision = checked_measures(turned, drawn, -9998, level=level).precision
+    assert precision[1:] == pytest.approx((1 - limit / n_others, 1), rel=2e-3)
 
 
 def strata_below(*sizes):
@@ -379,7 +381,7 @@ STRATA = [
     [(200, 50, 3), (400, 50, 6), (2000, 60, 60)],
     *([(980, 80, n)] for n in (30, 44, 60)),
     *([each] for each in ((300, 150, 4), (300, 150, 6), (500, 20, 70), (500, 20, 100))),
-    *([each] for each in ((5000, 100, 229), (20_000, 200, 466))),
+    *([each] for each in ((5000, 100, 229), (20_000, 200, 466), (500, 250, 34), (300, 270, 2))),
     *([(200, 50, n), (2000, 60, m)] for n, m in ((0, 100), (10, 80), (12, 5))),
 ]
 

@@ -20,7 +20,7 @@ from rareclass.labels.states import ListedRows, check_spreads, check_weights
 from rareclass.metrics.intervals import Interval, normal_quantile
 from rareclass.metrics.scored_classes import FloatArray, score_column
 from rareclass.parameters import check_number
-from rareclass.stored import plain_data
+from rareclass.stored import PlainData
 
 N_REPLICATES = 2_000
 # Numbers drawn at a time: 32 MB each.
@@ -57,7 +57,7 @@ class CheckedSample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CheckedMeasures:
+class CheckedMeasures(PlainData):
     """Measures of a table of which some rows are checked, with intervals; None: cannot be known."""
 
     method: CheckMethod
@@ -117,10 +117,6 @@ class CheckedMeasures:
             )
         return said
 
-    def as_plain_data(self) -> dict[str, Any]:
-        """Return the measures as dictionaries and numbers."""
-        return plain_data(self)
-
 
 def checked_measures(
     scores: ArrayLike,
@@ -147,8 +143,8 @@ def checked_measures(
     Intervals are percentiles of replicates, with a fixed seed. Each gives a row's weight a gamma
     distribution of the weight's mean and variance. An unseen row of each weight and class is added
     to the limit that it widens: x rare rows of a weight get Garwood's exact limits of a Poisson
-    mean. Where none of the n random rows of a weight w is of the class, the unseen rows are
-    :math:`n w B` with B of the beta distribution (1, n), with the limits of Clopper and Pearson.
+    mean. Where none of the n random rows of a weight is of the class, the unseen rows have the
+    limits of drawing n rows without replacement (`_Varying.of_empty`).
 
     Parameters
     ----------
@@ -180,16 +176,22 @@ def checked_measures(
     above = score > threshold
     sides = [_Side.of(sample, each, score, method) for each in (above, ~above)]
     expected = _expected(method, sample, sides, probability)
-    is_blind = [a.is_blind(b, sample.weight) for a, b in zip(sides, reversed(sides), strict=True)]
-    estimate = _Estimate(score, sample, expected, sides)
-    precision, recall, area, n_rare = _intervals(estimate, sides, is_blind, level)
-    hits = sides[0].least if precision is None else precision.value * above.sum()
+    is_blind = [a.is_blind(b, sample.weight) for a, b in (sides, sides[::-1])]
+    estimate, n_above = _Estimate(score, sample, expected, sides), int(above.sum())
+    precision = recall = area = n_rare = prevalence = None
+    if n_above and not is_blind[0]:
+        precision = estimate.interval(lambda each: each.above / n_above, level)
+    if not any(is_blind):
+        recall = estimate.interval(lambda each: each.recall, level, is_ratio=True)
+        area = estimate.interval(lambda each: each.area, level, is_ratio=True)
+        n_rare = estimate.interval(lambda each: each.above + each.below, level)
+        prevalence = Interval(*(each / len(score) for each in n_rare))
+    hits = sides[0].least if precision is None else precision.value * n_above
     n_known, n_rare_known = (int((sample.y >= least).sum()) for least in (0, 1))
     n_random, n_random_below = (len(side.open) for side in sides)
-    prevalence = None if n_rare is None else Interval(*(each / len(score) for each in n_rare))
     n_checks = random_checks(hits, sides[1].n_unseen, recall, half_width, level)
     return CheckedMeasures(
-        method, float(threshold), level, len(score), n_known, n_rare_known, int(above.sum()),
+        method, float(threshold), level, len(score), n_known, n_rare_known, n_above,
         n_random, n_random_below, precision, recall, area, prevalence, n_rare, n_checks, half_width,
     )  # fmt: skip
 
@@ -227,29 +229,6 @@ def random_checks(
     variance = worst**3 * (1.0 - worst) * n_unseen / hits
     n = variance * (normal_quantile(level) / half_width) ** 2
     return math.ceil(n / (1.0 + n / n_unseen)) if n else 0
-
-
-def _intervals(
-    estimate: "_Estimate", sides: Sequence["_Side"], is_blind: list[bool], level: float
-) -> tuple[Interval | None, ...]:
-    """Return precision, recall, average precision and the number of rare rows; None: unknown."""
-    value, tails = estimate.value(), ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
-    of_sums, of_ratios = estimate.replicates(N_REPLICATES)
-    n_above = int(sides[0].mask.sum())
-
-    def interval(of: Callable[[_Totals], FloatArray], drawn: _Bounds) -> Interval:
-        middle = float(of(value)[0])
-        low, high = (float(np.quantile(of(each), q)) for each, q in zip(drawn, tails, strict=True))
-        return Interval(middle, min(low, middle), max(high, middle))
-
-    precision = None
-    if n_above and not is_blind[0]:
-        precision = interval(lambda each: each.above / n_above, of_sums)
-    if any(is_blind):
-        return precision, None, None, None
-    recall = interval(lambda each: each.recall, of_ratios)
-    area = interval(lambda each: each.area, of_ratios)
-    return precision, recall, area, interval(lambda each: each.above + each.below, of_sums)
 
 
 class _Side(NamedTuple):
@@ -303,25 +282,21 @@ class _Varying(NamedTuple):
     sign: FloatArray  # 1 or -1
     itself: FloatArray  # part of the correction that is not above itself
     kind: FloatArray  # of `_RARE`, `_OTHERS`, `_UNSEEN`
-    unit: FloatArray  # rows that an unseen row of a class without rows stands for, else 0
+    scale: FloatArray  # correction by an unseen row of a class without rows, else 0
+    weight: FloatArray  # rows that a random row stands for
     n_trials: FloatArray  # random rows among which there is none of the class
 
     @classmethod
     def of(
-        cls,
-        side: _Side,
-        sample: CheckedSample,
-        expected: FloatArray,
-        score: FloatArray,
-        lent: NDArray[np.intp],
+        cls, sides: Sequence[_Side], sample: CheckedSample, expected: FloatArray, score: FloatArray
     ) -> Self:
-        """Collect the columns of a side.
+        """Collect the columns of the first side.
 
         Each open rare row is one; the other open rows are at most `_BINS`, each at its middle row.
         A group of open rows of similar weight has an unseen row of each class. Where a side has
-        unknown rows and no open one, the unseen rows have the weight of those `lent` by the other
-        side.
+        unknown rows and no open one, the unseen rows have the weight of those of the other.
         """
+        side, other = sides
         rows = side.open[np.argsort(-score[side.open], kind="stable")]
         is_rare = sample.y[rows] == 1
         group = np.floor(np.log(sample.weight[rows]) / math.log(_GROUP))
@@ -333,36 +308,44 @@ class _Varying(NamedTuple):
             alike = rows[group == each]
             parts += [(alike, 0.5 / len(alike), kind) for kind in (_UNSEEN, -_UNSEEN)]
         unknown = np.flatnonzero(side.mask & ~side.fixed)
-        if not len(rows) and len(unknown) and len(lent):
-            parts = [(lent, 0.5 / len(lent), _UNSEEN)]
+        if not len(rows) and len(unknown) and len(other.open):
+            parts = [(other.open, 0.5 / len(other.open), _UNSEEN)]
         columns = []
         for alike, part, kind in parts:
-            factor = (kind in (_RARE, _UNSEEN)) - expected[alike]
+            is_class = kind in (_RARE, _UNSEEN)
+            factor, sign = is_class - expected[alike], 1.0 if is_class else -1.0
             mean = part * (sample.weight[alike] @ np.abs(factor))
             if mean == 0.0:  # no correction: the label is as expected
                 continue
             variance = part * (sample.spread[alike] @ factor**2)
-            sign = 1.0 if kind in (_RARE, _UNSEEN) else -1.0
             # Of the pairs of rows in a bin, each counts for the lower row alone.
             squares = (sample.weight[alike] * factor) @ (sample.weight[alike] * factor)
             itself = 0.5 + 0.5 * squares * part**2 / mean**2
             place = alike[len(alike) // 2] if len(rows) else unknown[len(unknown) // 2]
             is_class = (sample.y[alike] == 1) == (kind == _UNSEEN)
             is_empty = abs(kind) == _UNSEEN and not (len(rows) and is_class.any())
-            unit = float((sample.weight[alike] * np.abs(factor)).max()) if is_empty else 0.0
-            n_trials = len(alike) if len(rows) else _ENDLESS
-            columns.append((place, mean, variance, sign, itself, abs(kind), unit, n_trials))
-        table = np.array(columns, float).reshape(-1, 8).T
+            scale, weight = np.abs(factor).max() * is_empty, sample.weight[alike].max()
+            of_empty = scale, weight, len(alike) if len(rows) else _ENDLESS
+            columns.append((place, mean, variance, sign, itself, abs(kind), *of_empty))
+        table = np.array(columns, float).reshape(-1, 9).T
         return cls(table[0].astype(np.intp), *table[1:])
 
     def of_empty(self, n: int) -> FloatArray:
-        """Draw, evenly spread, n numbers of unseen rows for each class without rows."""
-        is_empty = self.unit > 0.0
-        unit, n_trials = self.unit[is_empty], self.n_trials[is_empty]
-        chance = np.tile(np.linspace(0.0, 1.0, n)[:, None], len(unit))
-        # ``1 - U**(1 / n)`` has the beta distribution (1, n).
-        shares = 1.0 - np.random.default_rng(1).permuted(chance, axis=0) ** (1.0 / n_trials)
-        return unit * n_trials * shares
+        r"""Draw, evenly spread, n numbers of unseen rows for each class without rows.
+
+        With M rows of the class in a group of N = n w, none is among the n drawn with a chance U
+        of at most :math:`(1 - 1 / w)^M`, and of about :math:`(1 - M / (N - (n - 1) / 2))^n` (Cannon
+        2001). The lesser M of a uniform U exceeds the hypergeometric limit by 5 % at most.
+        """
+        columns = self.scale, self.weight, self.n_trials
+        scale, weight, n_trials = (each[self.scale > 0.0] for each in columns)
+        chance = np.tile(np.linspace(0.0, 1.0, n)[:, None], len(scale))
+        chance = np.random.default_rng(1).permuted(chance, axis=0)
+        n_rows = n_trials * weight - 0.5 * (n_trials - 1.0) * (weight > 1.0)
+        unseen = n_rows * (1.0 - chance ** (1.0 / n_trials))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            one_by_one = np.log(chance) / np.log1p(-1.0 / weight)
+        return scale * np.where(weight > 1.0, np.fmin(unseen, one_by_one), unseen)
 
 
 class _Totals(NamedTuple):
@@ -374,21 +357,13 @@ class _Totals(NamedTuple):
     area: FloatArray  # average precision
 
 
-# Replicates for the lower and for the upper limit of a measure.
-_Bounds = tuple[_Totals, _Totals]
-
-
 class _Estimate:
     """Totals as functions of the weights of open rows; sums over the table are made once."""
 
     def __init__(
         self, score: FloatArray, sample: CheckedSample, expected: FloatArray, sides: Sequence[_Side]
     ) -> None:
-        lent = [sides[1].open, sides[0].open]
-        of_sides = [
-            _Varying.of(side, sample, expected, score, other)
-            for side, other in zip(sides, lent, strict=True)
-        ]
+        of_sides = [_Varying.of(each, sample, expected, score) for each in (sides, sides[::-1])]
         every = _Varying(*(np.concatenate(pair) for pair in zip(*of_sides, strict=True)))
         order = np.argsort(-score[every.row], kind="stable")
         self._varying = varying = _Varying(*(column[order] for column in every))  # type: ignore[arg-type]
@@ -417,6 +392,17 @@ class _Estimate:
         # Columns of equal score are one step of a cumulative sum.
         ours = -score[rows]
         self._start, self._end = (np.searchsorted(ours, ours, side) for side in ("left", "right"))
+        self._value, self._drawn = self.value(), self.replicates(N_REPLICATES)
+
+    def interval(
+        self, of: Callable[[_Totals], FloatArray], level: float, is_ratio: bool = False
+    ) -> Interval:
+        """Return a measure and percentiles of its replicates; a sum, or a ratio of sums."""
+        middle = float(of(self._value)[0])
+        lower, upper = self._drawn[2:] if is_ratio else self._drawn[:2]
+        low = float(np.quantile(of(lower), (1.0 - level) / 2.0))
+        high = float(np.quantile(of(upper), (1.0 + level) / 2.0))
+        return Interval(middle, min(low, middle), max(high, middle))
 
     def value(self) -> _Totals:
         r"""Return the estimates, ratios freed from their bias.
@@ -455,8 +441,8 @@ class _Estimate:
         area = (found.area * total + added @ of_area) / (total + added.sum())
         return found._replace(recall=np.array([recall]), area=np.clip(area, 0.0, 1.0))
 
-    def replicates(self, n: int) -> tuple[_Bounds, _Bounds]:
-        """Draw the corrections n times; for sums, and for ratios.
+    def replicates(self, n: int) -> list[_Totals]:
+        """Draw the corrections n times, for lower and upper limits of sums, then of ratios.
 
         Of the unseen rows those that raise a measure count for its upper limit, and those that
         lower it for its lower limit: rare rows raise sums; above the threshold they raise ratios,
@@ -468,19 +454,15 @@ class _Estimate:
         raises_sums = varying.sign > 0.0
         raises_ratios = raises_sums == (np.arange(len(scale)) < self._n_above)
         counted = [is_seen | each for up in (raises_sums, raises_ratios) for each in (~up, up)]
-        found: list[list[_Totals]] = [[] for _ in counted]
-        of_empty = varying.of_empty(n)
+        parts, of_empty = [], varying.of_empty(n)
         step = max(_BLOCK // max(len(scale), 1), 1)
         for start in range(0, n, step):
             drawn = random.gamma(rows, scale, (min(step, n - start), len(scale)))
-            drawn[:, varying.unit > 0.0] = of_empty[start : start + step]
-            for mask, totals in zip(counted, found, strict=True):
-                # The rows that a weight stands for are spread around its score: half lie above.
-                totals.append(self._totals(np.where(mask, drawn, 0.0), 0.5, 0.5))
-        low, high, ratio_low, ratio_high = (
-            _Totals(*map(np.concatenate, zip(*each, strict=True))) for each in found
-        )
-        return (low, high), (ratio_low, ratio_high)
+            drawn[:, varying.scale > 0.0] = of_empty[start : start + step]
+            # The rows that a weight stands for are spread around its score: half lie above.
+            parts.append([self._totals(np.where(mask, drawn, 0.0), 0.5, 0.5) for mask in counted])
+        of_bounds = [zip(*each, strict=True) for each in zip(*parts, strict=True)]
+        return [_Totals(*map(np.concatenate, each)) for each in of_bounds]
 
     def _totals(self, amount: FloatArray, itself: FloatArray | float, once: float) -> _Totals:
         n_above, correction = self._n_above, amount * self._varying.sign

@@ -15,13 +15,13 @@ from rareclass.metrics.intervals import Interval, exact_interval
 from rareclass.metrics.named_measures import interval
 from rareclass.metrics.scored_classes import score_column
 from rareclass.parameters import is_number
-from rareclass.stored import plain_data
+from rareclass.stored import PlainData
 
 _LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class MissedCaseMeasures:
+class MissedCaseMeasures(PlainData):
     """Measures that count a share of missed cases as cases, with 95 percent intervals.
 
     Attributes
@@ -42,10 +42,6 @@ class MissedCaseMeasures:
     recall: Interval
     average_precision: Interval
     n_rare: float
-
-    def as_plain_data(self) -> dict[str, Any]:
-        """Return the measures as dictionaries and numbers."""
-        return plain_data(self)
 
 
 def check_missed_cases(asked: Any) -> None:
