@@ -68,52 +68,30 @@ def test_stratified(table, cv, seed):
     np.testing.assert_array_equal(number, fold_numbers(cv, labels, len(values), seed))
 
 
-@given(labelled(), st.integers(2, 7), st.integers(0, 5))
+@pytest.mark.parametrize("by", ["groups", "time"])
+@given(table=labelled(), cv=st.integers(2, 7), seed=st.integers(0, 5))
 @draws(100)
-def test_groups_stay_together(table, cv, seed):
-    labels, groups = table
+def test_rows_of_a_group_or_a_moment_stay_together(by, table, cv, seed):
+    labels, values = table
     kept = np.concatenate([labels.rare, labels.majority])
-    with_rare = len(np.unique(groups[labels.rare]))
+    n_with_rare, told = len(np.unique(values[labels.rare])), ""
     try:
-        number = fold_numbers(cv, labels, len(groups), seed, groups=groups)
-    except InputError:
-        assert with_rare == 1 or len(np.unique(groups[labels.majority])) == 1
-        return
-    check(number, labels, cv)
-    if len(labels.rare) > 1:
-        assert number.max() + 1 == min(cv, with_rare)
-        for group in np.unique(groups):
-            assert len(np.unique(number[kept][groups[kept] == group])) <= 1
-        assert set(number[labels.rare]) == set(range(number.max() + 1))  # each tests some
-
-
-@given(labelled(), st.integers(2, 7))
-@draws(100)
-def test_stretches_of_time_are_in_order_and_rows_of_a_moment_together(table, cv):
-    labels, time = table
-    kept = np.concatenate([labels.rare, labels.majority])
-    moments, told = len(np.unique(time[labels.rare])), ""
-    try:
-        number = fold_numbers(cv, labels, len(time), 0, time=time)
+        number = fold_numbers(cv, labels, len(values), seed, **{by: values})
     except InputError as error:
         told = str(error)
     if told:
-        assert "all rare rows" in told if moments == 1 else "all majority rows" in told
+        assert ("all rare rows" if n_with_rare == 1 else "all majority rows") in told
+        assert n_with_rare == 1 or by == "time" or len(np.unique(values[labels.majority])) == 1
         return
     check(number, labels, cv)
     if len(labels.rare) > 1:
-        order = np.argsort(time[kept], kind="stable")
-        assert (np.diff(number[kept][order]) >= 0).all()
-        for moment in np.unique(time[kept]):
-            assert len(np.unique(number[kept][time[kept] == moment])) == 1
-        assert set(number[labels.rare]) == set(range(number.max() + 1))
-
-
-def test_times_in_text_are_no_words():
-    labels, day = labels_at(20), np.arange(N)
-    wanted = fold_numbers(5, labels, N, 0, time=day)
-    for time in (day.astype(str), [f"{2000 + d}-01-01" for d in day]):
-        np.testing.assert_array_equal(fold_numbers(5, labels, N, 0, time=time), wanted)
+        for value in np.unique(values[kept]):
+            assert len(np.unique(number[kept][values[kept] == value])) == 1
+        assert set(number[labels.rare]) == set(range(number.max() + 1))  # each tests some
+        if by == "groups":
+            assert number.max() + 1 == min(cv, n_with_rare)
+        else:  # stretches are in order
+            assert (np.diff(number[kept][np.argsort(values[kept], kind="stable")]) >= 0).all()
 
 
 def test_stretches_hold_about_as_many_rare_rows_each():
@@ -150,9 +128,16 @@ def test_a_splitter_s_folds_are_taken_with_their_groups():
     assert fold_numbers(KFold(2, shuffle=True, random_state=0), labels, N, 0).max() == 1
 
 
-@pytest.mark.parametrize("time", [pd.date_range("2024-01-01", periods=N), np.arange(N) / 7])
+YEARS = [f"{2000 + d}-01-01" for d in range(N)]
+
+
+@pytest.mark.parametrize(
+    "time",
+    [pd.date_range("2024-01-01", periods=N), np.arange(N) / 7, np.arange(N).astype(str), YEARS],
+    ids=["dates", "numbers", "numbers in text", "dates in text"],
+)
 def test_time_of_any_type(time):
-    labels = labels_at(10)
+    labels = labels_at(20)
     expected = fold_numbers(5, labels, N, 0, time=np.arange(N))
     for given_time in (time, pd.Series(time), np.asarray(time), list(time)):
         np.testing.assert_array_equal(fold_numbers(5, labels, N, 0, time=given_time), expected)
@@ -161,6 +146,11 @@ def test_time_of_any_type(time):
 HALVES = (np.arange(0, N, 2), np.arange(1, N, 2))
 WORDS = np.array(["a", "b"] * (N // 2), dtype=object)
 GAP = np.where(np.arange(N) == 7, np.nan, np.arange(N))
+DAYS = np.where(np.arange(N) < 7, "31.12.2025", "01.01.2026")
+
+
+def at_7(value):
+    return np.where(np.arange(N) == 7, value, WORDS)
 
 
 @pytest.mark.parametrize(
@@ -181,30 +171,19 @@ GAP = np.where(np.arange(N) == 7, np.nan, np.arange(N))
         ({"time": (np.arange(N) < 39) + 0}, ErrorKind.TOO_FEW_ROWS, "time puts all rare rows"),
         ({"time": np.arange(N)}, ErrorKind.TOO_FEW_ROWS, "time puts all majority rows"),
         ({"labels": labels_of([0, 1]), "n_rows": 2}, ErrorKind.TOO_FEW_ROWS, "1 row"),
+        ({"cv": "5"}, ErrorKind.SETTING, "cv='5'"),
+        ({"time": np.arange(9)}, ErrorKind.SHAPE, "time has the shape (9,)"),
+        ({"groups": np.ones((N, 2))}, ErrorKind.SHAPE, "groups has the shape (40, 2)"),
+        ({"time": GAP}, ErrorKind.CELL, "time has no value at row 7"),
+        ({"time": GAP.astype("M8[D]")}, ErrorKind.CELL, "time has no value at row 7"),
+        ({"groups": at_7(None)}, ErrorKind.CELL, "groups has no value at row 7"),
+        ({"groups": at_7(1)}, ErrorKind.CELL, "groups holds values of several types"),
+        ({"time": DAYS}, ErrorKind.CELL, "time at row 0 is '31"),
     ],
 )
 def test_folds_that_cannot_be_made_are_refused(given, kind, says):
     labels = labels_of(np.arange(N) < 8)
-    with refused(kind, says=says):
-        fold_numbers(**{"cv": 5, "labels": labels, "n_rows": N, "seed": 0} | given)
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"cv": "5"}, "cv='5'"),
-        ({"time": np.arange(9)}, r"time has the shape \(9,\)"),
-        ({"groups": np.ones((N, 2))}, r"groups has the shape \(40, 2\)"),
-        ({"time": GAP}, "time has no value at row 7"),
-        ({"time": GAP.astype("M8[D]")}, "time has no value at row 7"),
-        ({"groups": np.where(np.arange(N) == 7, None, WORDS)}, "groups has no value at row 7"),
-        ({"groups": np.where(np.arange(N) == 7, 1, WORDS)}, "groups holds values of several types"),
-        ({"time": np.where(np.arange(N) < 7, "31.12.2025", "01.01.2026")}, "time at row 0 is '31"),
-    ],
-)
-def test_values_that_make_no_folds_are_refused(given, says):
-    labels = labels_of(np.arange(N) < 8)
-    with pytest.raises(ValueError, match=says):
+    with refused(kind, says=says, remedy=given.get("cv") != "5"):
         fold_numbers(**{"cv": 5, "labels": labels, "n_rows": N, "seed": 0} | given)
 
 
