@@ -49,11 +49,6 @@ class Batch(NamedTuple):
     n_read: int
     position: dict[str, Any]
 
-    @classmethod
-    def of_none(cls, file: str, position: dict[str, Any]) -> "Batch":
-        """Return a batch without rows."""
-        return cls(pl.DataFrame(), np.empty(0, np.int64), file, [], 0, position)
-
     @property
     def n_rows(self) -> int:
         """The number of rows taken, that is n_read less the rejected ones."""

@@ -229,22 +229,21 @@ class FileBytes:
     """
 
     def __init__(self, stored: StoredFile, growing: bool = False) -> None:
-        self.title = str(stored.path)
-        self._stored = stored
+        self.title, self.stored = str(stored.path), stored
         compression, is_remote = stored.compression, isinstance(stored.path, RemotePath)
         self._growing = growing and compression is None and not is_remote
-        self._content = self._stored.content()
-        self.packed_size = self._stored.size if compression else None
+        self._content = self.stored.content()
+        self.packed_size = self.stored.size if compression else None
 
     def read(self, size: int) -> bytes | None:
         """Return up to `size` bytes: b"" at the end, None at that of a file that may grow."""
         try:
             data = self._content.read(size)
         except DAMAGE as error:
-            raise damaged(self._stored.path, error) from error
+            raise damaged(self.stored.path, error) from error
         if data or not self._growing:
             return data
-        if self._stored.size < self._content.tell():
+        if self.stored.size < self._content.tell():
             raise self._shorter()
         return None
 
@@ -253,7 +252,7 @@ class FileBytes:
         try:
             ends = ends_in(self._content, offset)
         except DAMAGE as error:
-            raise damaged(self._stored.path, error) from error
+            raise damaged(self.stored.path, error) from error
         if self._content.tell() < offset:
             raise self._shorter()
         return ends

@@ -5,14 +5,15 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
+import numpy as np
 import polars as pl
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
 from rareclass.tables.batch import Batch
-from rareclass.tables.byte_streams import FileBytes, PipeBytes, StoredFile, ends_in
+from rareclass.tables.byte_streams import PipeBytes, StoredFile, ends_in
 from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.folders import (
     check_one_format,
@@ -24,8 +25,8 @@ from rareclass.tables.folders import (
     has_content,
     tables_in,
 )
-from rareclass.tables.parquet import ParquetFile, is_complete
-from rareclass.tables.table_file import text_reader
+from rareclass.tables.parquet import is_complete
+from rareclass.tables.table_file import FileReader, file_reader, text_reader
 from rareclass.tables.text_reader import Reading, TextReader
 
 _LONGEST_WAIT_SECONDS = 1.0
@@ -34,14 +35,10 @@ _CHECK_SECONDS = 1.0
 # A writer completes a line it has begun within this time, or has stopped.
 _SETTLED_SECONDS = 2.0
 
-# Rows of one file or of standard input. A batch without records is read where more
-# may come, None at the end.
-FileSource: TypeAlias = TextReader | ParquetFile
-
 
 def open_file(
     path: Path, name: str, position: dict[str, Any] | None, reading: Reading
-) -> FileSource:
+) -> FileReader:
     """Open a file by its suffix, or else by its first bytes.
 
     Raises `InputError` when it is missing or not what its suffix says, or belongs to another
@@ -56,9 +53,7 @@ def open_file(
             ErrorKind.FILE_FORMAT,
         )
     _check_format(file_format, position, str(path))
-    if file_format == "parquet":
-        return ParquetFile(path, name, position, reading)
-    return text_reader(FileBytes(stored, reading.follow), name, file_format, position, reading)
+    return file_reader(stored, file_format, name, position, reading)
 
 
 def _open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading) -> TextReader:
@@ -105,7 +100,7 @@ class FolderSource:
         self._reading = reading
         # Of each finished file the size, and the mark of its ends.
         self._finished: dict[str, tuple[int, str]] = {}
-        self._current: FileSource | None = None
+        self._current: FileReader | None = None
         self._name = ""  # of the file that is open
         self._keys: dict[str, str | None] = {}  # columns that its folders give
         self._at: dict[str, Any] | None = None
@@ -134,7 +129,8 @@ class FolderSource:
         """Return the next records of one file; None at the end of a folder not followed."""
         while True:
             if self._current is None and not self._open_next():
-                empty = Batch.of_none("", self._position())
+                none = np.empty(0, np.int64)
+                empty = Batch(pl.DataFrame(), none, "", [], 0, self._position())
                 return empty if self._reading.follow else None
             assert self._current is not None
             batch = self._current.read(max_records)
@@ -185,7 +181,7 @@ class FolderSource:
             "columns": self.columns,
         }
 
-    def _may_move_on(self, current: FileSource) -> bool:
+    def _may_move_on(self, current: FileReader) -> bool:
         """Say whether to take the end of a file that may grow for its end: another is there."""
         if not self._reading.follow or self._other_file() is None:
             return False
@@ -285,7 +281,7 @@ def open_source(
     kind = "standard input" if source == "-" else "a folder" if path.is_dir() else "a file"
     if position is not None and (source == "-" or path.exists()):
         _check_kind(source, kind, position["kind"])
-    rows: FileSource | FolderSource
+    rows: FileReader | FolderSource
     if source == "-":
         rows = _open_pipe(sys.stdin.buffer, at, reading)
     elif kind == "a folder":
@@ -316,7 +312,7 @@ class Source:
     Where the rows are followed they are waited for. Positions say of which kind they are.
     """
 
-    def __init__(self, rows: FileSource | FolderSource, kind: str, follow: bool) -> None:
+    def __init__(self, rows: FileReader | FolderSource, kind: str, follow: bool) -> None:
         self._rows, self._kind, self._follow = rows, kind, follow
 
     @property

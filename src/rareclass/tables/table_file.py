@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column, setting, too_few_rows
 from rareclass.remote import path_of
-from rareclass.tables.byte_streams import ByteStream, StoredFile, cannot_open
+from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.databases import Query
 from rareclass.tables.dialect import DETECTED, TextSettings
@@ -25,11 +25,12 @@ from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.parquet import ParquetFile
 from rareclass.tables.queries import QueryTable
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.text_reader import Reading, TextFile, TextReader
+from rareclass.tables.text_reader import Reading, TextReader
 
 # Where a table can be.
 TablePlace: TypeAlias = Path | Query
-_Part: TypeAlias = TextFile | ParquetFile
+# Rows of one file, of text or Parquet, as a table or from a position on.
+FileReader: TypeAlias = TextReader | ParquetFile
 BATCH_ROWS = 50_000
 _BATCH_BYTES = 64 << 20
 
@@ -149,7 +150,7 @@ def open_parts(path: Path, text: TextSettings = DETECTED) -> list[FolderPart]:
     return parts
 
 
-def _open_file(path: Path, text: TextSettings) -> _Part | SvmlightFile:
+def _open_file(path: Path, text: TextSettings) -> FileReader | SvmlightFile:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise InputError(
@@ -168,21 +169,27 @@ def _open_file(path: Path, text: TextSettings) -> _Part | SvmlightFile:
     if is_empty:
         raise too_few_rows(f"{path} is empty (0 bytes).", "Check how it was made or copied.")
     kind = format_of_file(stored, text)
-    if kind == "parquet":
-        return ParquetFile(path)
     if kind == "svmlight":
         return SvmlightFile(path)
-    reading = Reading(text=text)
-    return TextFile(stored, lambda stream, at: text_reader(stream, str(path), kind, at, reading))
+    file = file_reader(stored, kind, str(path), None, Reading(text=text))
+    return file.as_table() if isinstance(file, TextReader) else file
+
+
+def file_reader(
+    stored: StoredFile, kind: str, name: str, position: dict[str, Any] | None, reading: Reading
+) -> FileReader:
+    """Return the reader of a file by its `kind`: parquet, csv or jsonl."""
+    if kind == "parquet":
+        return ParquetFile(stored.path, name, position, reading)
+    return text_reader(FileBytes(stored, reading.follow), name, kind, position, reading)
 
 
 def text_reader(
     stream: ByteStream, name: str, kind: str, position: dict[str, Any] | None, reading: Reading
 ) -> TextReader:
     """Return the reader of a text, csv or jsonl by its `kind`."""
-    if kind == "jsonl":
-        return JsonLinesReader(stream, name, position, reading)
-    return CsvReader(stream, name, position, reading)
+    of_kind = JsonLinesReader if kind == "jsonl" else CsvReader
+    return of_kind(stream, name, position, reading)
 
 
 def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:

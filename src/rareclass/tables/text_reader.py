@@ -2,10 +2,11 @@
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from io import BytesIO, StringIO
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -18,7 +19,6 @@ from rareclass.tables.byte_streams import (
     ByteStream,
     FileBytes,
     ReadEnds,
-    StoredFile,
     not_appended,
 )
 from rareclass.tables.dialect import DETECTED, MARKS, ROW_LIMIT, SAMPLE_BYTES, TextSettings
@@ -240,7 +240,8 @@ class TextReader(ABC):
     """Rows of a text from its beginning or a position; a subclass says how lines become rows.
 
     `name` is handed on with each batch; `position` is where to go on, from an earlier one. The
-    rows do not depend on how many bytes are read at a time.
+    rows do not depend on how many bytes are read at a time. `as_table` makes a file a table, of
+    which `batches` are all rows, in any number of passes.
 
     Attributes
     ----------
@@ -253,6 +254,9 @@ class TextReader(ABC):
     """
 
     format_name: str
+    path: Path  # of a table
+    n_bytes: int  # of a table, on disk
+    index_columns: tuple[str, ...] = ()
     any_end = False  # of lines: a carriage return alone ends one, too
     columns: list[str] | None
 
@@ -326,8 +330,62 @@ class TextReader(ABC):
         self._stream.finish()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file; another pass of `batches` opens it again."""
         self._stream.close()
+        if isinstance(self._stream, FileBytes):
+            self._stream.stored.release()
+
+    def as_table(self) -> Self:
+        """Find the columns of a file that is read in passes from now on.
+
+        Raises `InputError` when it is no text, has no columns, or its compression is damaged.
+        """
+        assert isinstance(self._stream, FileBytes)
+        self._stored = self._stream.stored
+        self.path, self.n_bytes = self._stored.path, self._stored.size
+        with closing(self._stream):
+            self.find_columns()
+            self._start = self.position
+            if not self.columns:
+                self._next(1, 0)
+                raise no_rows(self.path)
+        self._lines = TextLines(self._stream)  # what was read ahead
+        return self
+
+    def estimate_rows(self) -> int:
+        """Return about the number of rows, from the length of the first lines."""
+        sample = self._stored.head(SAMPLE_BYTES)
+        n_lines = max(1, sample.count(b"\n"))
+        if len(sample) < SAMPLE_BYTES:
+            return max(0, n_lines - self._start["line"] + 1)
+        # A compressed file is taken to be packed as tightly as its first lines.
+        is_packed = self._stored.compression is not None
+        return int(self.n_bytes / len(zlib.compress(sample) if is_packed else sample) * n_lines)
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a table in file order, `batch_rows` or fewer at a time.
+
+        Raises `InputError` at the first row that cannot be taken, naming row and line.
+        """
+        n_rows = 0
+        with closing(FileBytes(self._stored)) as stream:
+            reader = type(self)(stream, self._name, self._start, self._reading)
+            reader.path, reader.only, reader.is_table = self.path, list(columns), True
+            while (frame := reader._next(batch_rows, n_rows)) is not None:
+                n_rows += len(frame)
+                yield from frame.to_arrow(compat_level=pl.CompatLevel.newest()).to_batches()
+
+    def _next(self, n_rows: int, n_before: int) -> pl.DataFrame | None:
+        batch = self.read(n_rows)
+        if batch is None or not batch.rejected:
+            return None if batch is None else batch.frame
+        bad = batch.rejected[0]
+        row = n_before + int((batch.lines < bad.line).sum()) + 1
+        raise InputError(
+            f"{self.path}, line {bad.line:,} (row {row:,}): {bad.reason}: {bad.text[:200]}",
+            self.remedy(bad.reason),
+            ErrorKind.DAMAGED_FILE,
+        )
 
     @abstractmethod
     def remedy(self, reason: str) -> str:
@@ -345,61 +403,3 @@ class TextReader(ABC):
         # Four bytes a character at most; a cut one is dropped with what is over.
         text = raw[: 4 * TEXT_LIMIT + 4].decode("utf-8", errors="replace").rstrip("\r\n")
         taken.rejected.append(Rejected(self._name, line, reason, text[:TEXT_LIMIT]))
-
-
-class TextFile:
-    """A file of text as a table: its reader from the first row on, in every pass.
-
-    Cells are text. Raises `InputError` when it is missing, is no text, has no columns, or its
-    compression is damaged; on reading, at the first row that cannot be taken, naming row and line.
-    """
-
-    index_columns: tuple[str, ...] = ()
-
-    def __init__(
-        self, stored: StoredFile, opened: Callable[[ByteStream, dict[str, Any] | None], TextReader]
-    ) -> None:
-        self.path, self._stored, self._opened = stored.path, stored, opened
-        self.n_bytes = stored.size
-        with closing(opened(FileBytes(stored), None)) as reader:
-            reader.find_columns()
-            self.columns, self._start = list(reader.columns or []), reader.position
-            self.format_name = reader.format_name
-            if not self.columns:
-                self._next(reader, 1, 0)
-                raise no_rows(self.path)
-
-    def estimate_rows(self) -> int:
-        """Return about the number of rows, from the length of the first lines."""
-        sample = self._stored.head(SAMPLE_BYTES)
-        n_lines = max(1, sample.count(b"\n"))
-        if len(sample) < SAMPLE_BYTES:
-            return max(0, n_lines - self._start["line"] + 1)
-        # A compressed file is taken to be packed as tightly as its first lines.
-        is_packed = self._stored.compression is not None
-        return int(self.n_bytes / len(zlib.compress(sample) if is_packed else sample) * n_lines)
-
-    def close(self) -> None:
-        """Close the file until it is read again."""
-        self._stored.release()
-
-    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in file order, `batch_rows` or fewer at a time."""
-        n_rows = 0
-        with closing(self._opened(FileBytes(self._stored), self._start)) as reader:
-            reader.only, reader.is_table = list(columns), True
-            while (frame := self._next(reader, batch_rows, n_rows)) is not None:
-                n_rows += len(frame)
-                yield from frame.to_arrow(compat_level=pl.CompatLevel.newest()).to_batches()
-
-    def _next(self, reader: TextReader, n_rows: int, n_before: int) -> pl.DataFrame | None:
-        batch = reader.read(n_rows)
-        if batch is None or not batch.rejected:
-            return None if batch is None else batch.frame
-        bad = batch.rejected[0]
-        row = n_before + int((batch.lines < bad.line).sum()) + 1
-        raise InputError(
-            f"{self.path}, line {bad.line:,} (row {row:,}): {bad.reason}: {bad.text[:200]}",
-            reader.remedy(bad.reason),
-            ErrorKind.DAMAGED_FILE,
-        )
