@@ -45,9 +45,11 @@ def test_the_majority_stands_anywhere_in_the_order(majority):
     assert found.codes.tolist() == [k for k in range(3) if order[k] != majority]
 
 
-def test_equal_weights_are_settled_by_rows_then_by_order():
+def test_equal_weights_are_settled_by_rows_then_by_order_and_levels_without_rows_stay_in_it():
     assert read_levels([2, 1]).majority_label == 1
     assert read_levels([1, 2, 2], [2.0, 1.0, 1.0]).majority_label == 2
+    found = read_levels([0, 5, 5], levels=[0, 3, 5])
+    assert (found.classes.tolist(), found.majority_code) == ([0, 3, 5], 2)
 
 
 def test_columns_that_bring_their_order_along():
@@ -62,21 +64,13 @@ def test_columns_that_bring_their_order_along():
         assert codes.tolist() == [2, 0, 0]
     with pytest.raises(ValueError, match="text, which has no order"):
         encode(pd.Categorical(y, names))
-
-
-def test_numbers_booleans_and_halves_have_an_order():
+    # So do numbers, booleans and halves.
     assert encode([True, False])[1].tolist() == [1, 0]
     assert encode([2.5, -1.0, 2.5])[0].tolist() == [-1.0, 2.5]
     assert encode(pd.Series([3, 1], dtype="Int64"))[1].tolist() == [1, 0]
     assert encode(np.array([3, 1], dtype=object))[1].tolist() == [1, 0]
     assert encode([1, 2.0], levels=[1, 2])[1].tolist() == [0, 1]  # 2.0 is 2
     assert encode([1, "many"], levels=[1, "many"])[1].tolist() == [0, 1]
-
-
-def test_levels_without_rows_stay_in_the_order():
-    found = read_levels([0, 5, 5], levels=[0, 3, 5])
-    assert found.classes.tolist() == [0, 3, 5]
-    assert found.majority_code == 2
 
 
 @pytest.mark.parametrize(

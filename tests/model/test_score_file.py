@@ -25,10 +25,6 @@ from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import open_rows, open_table
 
 
-def decision():
-    return RareDecision(RareClassFacts("y", "yes", "no"), np.array([2.0]))
-
-
 @pytest.mark.sampled(0)
 @draws(60)
 @given(st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=5), st.integers(1, 8))
@@ -66,14 +62,15 @@ def told(rows):
 @pytest.mark.parametrize(
     ("top", "threshold", "called"),
     [
-        (None, None, [4, 5]),
-        (3, None, [2, 4, 5]),
-        (99, None, [1, 2, 3, 4, 5]),
+        (None, 2.0, [4, 5]),
+        (3, 2.0, [2, 4, 5]),
+        (99, 2.0, [1, 2, 3, 4, 5]),
         (None, 1.0, [2, 4, 5]),
     ],
 )
 def test_called_rows_are_told_of_and_no_others(tmp_path, top, threshold, called):
-    writer = ScoreWriter(decision(), ScoreSettings(top=top, threshold=threshold), told)
+    decision = RareDecision(RareClassFacts("y", "yes", "no"), np.array([threshold]))
+    writer = ScoreWriter(decision, ScoreSettings(top=top), told)
     n_called = writer.write(parts([[0.5, 2.0], [], [1.0, 3.0, 4.0]]), tmp_path / "s.parquet")
     assert n_called.tolist() == [5 - len(called), len(called)]
     table = pl.read_parquet(tmp_path / "s.parquet")

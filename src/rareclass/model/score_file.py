@@ -89,6 +89,29 @@ class ScoreSettings:
     alerts_only: bool = False  # write rows called rare alone, the highest score first
     unlike: bool = False  # write the columns of each row with values that training did not have
 
+    def check(self, decision: Decision) -> None:
+        """Raise `InputError` where settings contradict each other or the model's decision."""
+        top, threshold = self.top, self.threshold
+        if self.alerts_only:
+            refuse_levels(decision, setting("alerts_only"), "Leave it out, and sort the scores.")
+        if top is None and threshold is None:
+            return
+        if top is not None and threshold is not None:
+            raise combination_error(
+                f"{setting('top')} and {setting('threshold')} both set the rows called rare.",
+                "Give one of them.",
+            )
+        option = setting("threshold") if top is None else setting("top")
+        remedy = "Leave it out: a row's level is between the model's thresholds."
+        refuse_levels(decision, option, remedy)
+        if top is not None and top < 1:
+            message = f"{setting('top', top)} is not a number of rows."
+            raise setting_error(message, "Give 1 or more.")
+        if threshold is not None and not np.isfinite(threshold):
+            raise setting_error(
+                f"{setting('threshold', threshold)} is not a score.", "Give a finite number."
+            )
+
 
 class Part(NamedTuple):
     """Consecutive rows of a file of scores, before it is known what they are called."""
@@ -99,45 +122,18 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreWriter:
-    """Writes rows with what they are called: by the model's decision, or one thing in its place.
+    """Writes rows with what they are called: by the model's decision, or so many of the highest.
 
-    Rows called rare get the columns of `explain` as well. Raises `InputError` where `top` and
-    `threshold` contradict each other or the model.
+    Rows called rare get the columns of `explain` as well.
     """
 
     decision: Decision
     settings: ScoreSettings
     explain: Explain | None = None
 
-    def __post_init__(self) -> None:
-        top, threshold = self.settings.top, self.settings.threshold
-        if self.settings.alerts_only:
-            refuse_levels(
-                self.decision, setting("alerts_only"), "Leave it out, and sort the scores."
-            )
-        if top is None and threshold is None:
-            return
-        if top is not None and threshold is not None:
-            raise combination_error(
-                f"{setting('top')} and {setting('threshold')} both set the rows called rare.",
-                "Give one of them.",
-            )
-        option = setting("threshold") if top is None else setting("top")
-        remedy = "Leave it out: a row's level is between the model's thresholds."
-        refuse_levels(self.decision, option, remedy)
-        if top is not None and top < 1:
-            message = f"{setting('top', top)} is not a number of rows."
-            raise setting_error(message, "Give 1 or more.")
-        if threshold is not None and not np.isfinite(threshold):
-            raise setting_error(
-                f"{setting('threshold', threshold)} is not a score.", "Give a finite number."
-            )
-
     @property
     def threshold_in_force(self) -> float | None:
         """Score above which rows are called rare; None for levels and for `top`."""
-        if self.settings.threshold is not None:
-            return self.settings.threshold
         if self.settings.top is not None or not isinstance(self.decision, RareDecision):
             return None
         return float(self.decision.thresholds[0])
@@ -168,8 +164,6 @@ class ScoreWriter:
         for columns, rows in parts:
             scores = columns["score"].to_numpy()
             called = self.decision.decide(scores)
-            if self.settings.threshold is not None:
-                called = (scores > self.settings.threshold).astype(np.intp)
             told = self.explain and self.explain(rows.filter(pl.Series(called == 1)))
             n_called += np.bincount(called, minlength=len(n_called))
             yield self._with_calls(columns, called, told)
@@ -218,15 +212,10 @@ class ScoreWriter:
 
     def sentence(self, n_called: NDArray[np.intp]) -> str:
         """Say how many rows were called what."""
-        if self.settings.top is None and self.settings.threshold is None:
+        if self.settings.top is None:
             return self.decision.sentence(n_called)
         n_rows, n_rare = int(n_called.sum()), int(n_called[1])
         scored = f"Scored {counted(n_rows, 'row')}"
-        if self.settings.threshold is not None:
-            return (
-                f"{scored}; {n_rare:,} ({n_rare / n_rows:.2%}) {'is' if n_rare == 1 else 'are'} "
-                f"above {self.settings.threshold:g} and called rare."
-            )
         if n_rare == n_rows:
             return f"{scored}; all are among the {self.settings.top:,} highest."
         return f"{scored}; the {n_rare:,} highest are called rare."
@@ -291,6 +280,7 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     Where ``settings.strict`` refuses rows (`refuse_drift`), `out` is not touched.
     """
     check_score_path(out, data)
+    settings.check(content.decision)
     file, seen = open_table(data, settings.text, one_pass=True), InputSummary()
     if settings.threshold is not None:
         words = f"score > {settings.threshold:g}"
