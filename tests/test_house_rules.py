@@ -53,7 +53,7 @@ MOST_CODE = {
     # 11 from decide and online: exact limits where no checked row is rare
     "metrics": 1854,
     # 33 from serving, 89 from report: ONNX reads words as Python does, promises have verdicts
-    "model": 3949,  # 10 from tables: encoding= of scores
+    "model": 3939,  # 10 from tables: encoding= of scores
     "moments": 1575,
     "online": 2364,
     "ranking": 3823,
@@ -71,7 +71,7 @@ MOST_CODE = {
     "stream": 1969,
     "tables": 4081,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 74_644, "tests": 53_664, "benchmarks": 17_853}
+MOST_LINES = {"src/rareclass": 74_634, "tests": 53_617, "benchmarks": 17_853}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

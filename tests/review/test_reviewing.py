@@ -196,7 +196,7 @@ def opened(counts, folder):
 def test_a_review_and_a_fit_agree_on_what_is_rare(rare, frequent):
     counts = {f"kind {k}": n for k, n in enumerate(rare)} | {"none": frequent}
     labels = pl.Series([label for label, n in counts.items() for _ in range(n)])
-    wanted = rare_target(label_counts(labels), None).facts.labels
+    wanted = rare_target(label_counts(labels), None).labels
     with TemporaryDirectory() as folder:
         assert sorted(opened(counts, folder)) == sorted(wanted)
 
