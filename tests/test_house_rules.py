@@ -56,7 +56,7 @@ MOST_CODE = {
     "model": 3939,  # 10 from tables: encoding= of scores
     "moments": 1575,
     "online": 2364,
-    "ranking": 3823,
+    "ranking": 3777,
     "report": 3190,
     "review": 1098,  # 5 from report: a refused verdict is told with its place in the list
     # 2 from online: the columns of a table are called as in the table

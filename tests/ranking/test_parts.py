@@ -101,18 +101,18 @@ def test_witnesses_that_disagree_are_not_believed(many):
     agree = Witnesses.of(problem, 10)
     goal = 0.5 * float(np.linalg.norm(at.gradient))
     direction = PartDirection(problem.on_part(10), 0.1, None, agree)
-    _, cost, foreseen = solve(direction(at, 0.1 * goal, goal))
-    assert foreseen is not None
+    found = solve(direction.towards(at, 0.1 * goal, goal))
+    assert found.foreseen is not None
     # A pass of both witnesses at the point and at the end of each step, beside those of the part.
-    alone = solve(PartDirection(problem.on_part(10), 0.1)(at, 0.1 * goal, goal))[1]
-    assert cost >= alone + solve(agree.foresee(at, at.w)).passes
+    alone = solve(PartDirection(problem.on_part(10), 0.1).towards(at, 0.1 * goal, goal)).cost
+    assert found.cost >= alone + solve(agree.foresee(at, at.w)).passes
     # Each sees another curvature; their mean is right all the same.
     more, less = (agree.problems[k].with_lam(lam) for k, lam in enumerate((5.01, -4.99)))
     apart = Witnesses((more, less), 0.1)
     direction = PartDirection(problem.on_part(10), 0.1, None, apart)
-    step, _, foreseen = solve(direction(at, 0.1 * goal, goal))
-    assert foreseen is None
-    assert step @ at.gradient < 0.0
+    found = solve(direction.towards(at, 0.1 * goal, goal))
+    assert found.foreseen is None
+    assert found.step @ at.gradient < 0.0
 
 
 def test_no_witnesses_where_they_cost_much_or_nobody_counts(many):

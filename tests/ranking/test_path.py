@@ -24,7 +24,14 @@ from rareclass.ranking.problem import (
     solve_in_step,
 )
 from rareclass.ranking.solve import solve_paths
-from rareclass.ranking.solvers.newton import PathSettings, SampledHessian, minimize
+from rareclass.ranking.solvers.newton import (
+    Direction,
+    NewtonDirections,
+    Objective,
+    PathSettings,
+    SampledHessian,
+    minimize,
+)
 from rareclass.ranking.solvers.part import PartDirection, kernel_is_worth_keeping, part_stride
 from rareclass.rows import ArrayRows, Budget, as_source
 
@@ -99,7 +106,8 @@ def test_solvers_in_step_are_solved_as_alone(at_once):
         slots.append(slot)
         here = problem.with_lam(lam)
         at = here.evaluate(np.zeros(here.rank))
-        return minimize(here, at, 1.0, PathSettings(1e-7, 50))
+        run, newton = PathSettings(1e-7, 50), NewtonDirections(here)
+        return minimize(Objective(here), at, 1.0, run, [newton])
 
     alone = [solve(start(lam, 0)) for lam in LAMS]
     slots.clear()
@@ -171,11 +179,11 @@ def test_the_direction_of_a_part_descends_and_nears_the_minimum(stride, left):
     problem = prepared_problem().with_lam(0.01)
     at = problem.evaluate(np.ones(problem.rank))
     shortcut = PartDirection(problem.on_part(stride), 1 / stride)
-    direction, passes, foreseen = solve(shortcut(at, 1e-8, 1e-8))
-    assert foreseen is None
-    assert passes > 1 / stride
-    assert direction @ at.gradient < 0
-    end = problem.evaluate(at.w + direction)
+    found = solve(shortcut.towards(at, 1e-8, 1e-8))
+    assert found.foreseen is None
+    assert found.cost > 1 / stride
+    assert found.step @ at.gradient < 0
+    end = problem.evaluate(at.w + found.step)
     assert np.linalg.norm(end.gradient) < left * np.linalg.norm(at.gradient)
 
 
@@ -185,21 +193,22 @@ def test_a_poor_shortcut_is_dropped():
     reference = np.linalg.norm(start.gradient)
     calls = []
 
-    def crawl(at, wanted, goal):
-        calls.append(1)
-        yield from ()
-        return -1e-3 * at.gradient, 0.0, None
+    def along(share):
+        def shortcut(at, optimality, tol):
+            calls.append(1)
+            yield from ()
+            return Direction(share * at.gradient, 0.0)
 
-    def climb(at, wanted, goal):
-        calls.append(1)
-        yield from ()
-        return at.gradient, 0.0, None
+        return shortcut
 
-    run = PathSettings(1e-8, 50)
-    without = solve(minimize(problem, start, reference, run)).passes
-    for shortcut, most in ((crawl, 10), (climb, 0)):
+    def minimum(*ways):
+        ways = [*ways, NewtonDirections(problem)]
+        return solve(minimize(Objective(problem), start, reference, PathSettings(1e-8, 50), ways))
+
+    without = minimum().passes
+    for share, most in ((-1e-3, 10), (1.0, 0)):
         calls.clear()
-        solution = solve(minimize(problem, start, reference, run, shortcut=shortcut))
+        solution = minimum(along(share))
         assert solution.status is Status.CONVERGED
         assert len(calls) == 1
         assert solution.passes <= without + most  # a direction that climbs is not even tried
@@ -227,10 +236,10 @@ def test_secant_pairs_correct_a_step_as_in_bfgs():
             s, y = at.w - before.w, at.gradient - before.gradient
             V = np.eye(6) - np.outer(s, y) / (s @ y)
             H = V @ H @ V.T + np.outer(s, s) / (s @ y)
-        step, passes, _ = solve(shortcut(at, 1.0, 1.0))
-        np.testing.assert_allclose(step, -H @ at.gradient, rtol=1e-9, atol=1e-12)
-        assert passes == 0.5
-        w, before = w + 0.7 * step, at
+        found = solve(shortcut(at, 1.0, 1.0))
+        np.testing.assert_allclose(found.step, -H @ at.gradient, rtol=1e-9, atol=1e-12)
+        assert found.cost == 0.5
+        w, before = w + 0.7 * found.step, at
 
 
 @pytest.mark.sampled(1)
@@ -279,7 +288,7 @@ def test_several_problems_keep_their_order(from_parts):
             at = here.evaluate(solution.at.w)
             reference = np.linalg.norm(here.evaluate(np.zeros(here.rank)).gradient)
             assert np.linalg.norm(at.gradient) <= 1.01e-8 * reference
-            assert solution.inverse is None
+            assert solution.at.rare is None
 
 
 @pytest.mark.sampled(0)

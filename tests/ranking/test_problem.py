@@ -15,7 +15,13 @@ from rareclass import RankRC
 from rareclass.findings import Status
 from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking.problem import ProductQuestion, answer, solve
-from rareclass.ranking.solvers.newton import PathSettings, SampledHessian, minimize
+from rareclass.ranking.solvers.newton import (
+    NewtonDirections,
+    Objective,
+    PathSettings,
+    SampledHessian,
+    minimize,
+)
 from rareclass.rows import ArrayRows, Budget, as_source
 
 LAM, EPS = 0.01, 0.25
@@ -117,7 +123,8 @@ def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
     start = problem.evaluate(np.zeros(problem.rank))
     reference = np.linalg.norm(start.gradient)
     precondition = SampledHessian(problem) if preconditioned else None
-    solution = solve(minimize(problem, start, reference, PathSettings(1e-9, 200), precondition))
+    ways, run = [NewtonDirections(problem, precondition)], PathSettings(1e-9, 200)
+    solution = solve(minimize(Objective(problem), start, reference, run, ways))
     assert solution.status is Status.CONVERGED
     assert np.linalg.norm(solution.at.gradient) <= 1e-9 * reference
     labels, K = (
@@ -146,8 +153,10 @@ def test_the_preconditioner_saves_passes():
     start = problem.evaluate(np.zeros(problem.rank))
     reference = np.linalg.norm(start.gradient)
     run = PathSettings(1e-6, 200)
-    plain = solve(minimize(problem, start, reference, run))
-    faster = solve(minimize(problem, start, reference, run, SampledHessian(problem)))
+    plain, faster = (
+        solve(minimize(Objective(problem), start, reference, run, [NewtonDirections(*given)]))
+        for given in ((problem,), (problem, SampledHessian(problem)))
+    )
     assert faster.history[-1].passes < 0.7 * plain.history[-1].passes
     assert faster.at.value == pytest.approx(plain.at.value, rel=1e-8)
 

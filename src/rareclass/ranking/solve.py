@@ -32,6 +32,8 @@ from rareclass.ranking.ranking_data import (
 from rareclass.ranking.solvers.cutting_planes import minimize_labellings
 from rareclass.ranking.solvers.newton import (
     MOST_SAMPLED,
+    NewtonDirections,
+    Objective,
     Path,
     PathSettings,
     PathSolver,
@@ -180,18 +182,12 @@ def _one_by_one(problem: RankingProblem, path: Path, run: PathSettings, slot: in
     for k, lam in path:
         start = start.regularised(lam - problem.lam)
         problem = problem.with_lam(lam)
-        solution = yield from minimize(
-            problem,
-            start,
-            reference,
-            run,
-            precondition=SampledHessian(problem, n_sampled=n_sampled),
-            inverse=inverse,
-            passes=passes,
-        )
+        newton = NewtonDirections(problem, SampledHessian(problem, n_sampled=n_sampled), inverse)
+        objective = Objective(problem)
+        solution = yield from minimize(objective, start, reference, run, [newton], passes)
         found.append((k, solution.lightened()))
         run.done()
-        start, inverse, passes = solution.at, solution.inverse, 0.0
+        start, inverse, passes = solution.at, newton.inverse, 0.0
     return found
 
 

@@ -153,7 +153,7 @@ def minimize_labellings(
         none = np.full(len(best.unknowns), np.nan)
         at = Evaluation(best.unknowns, best.F, none, coefficients, None, Token.new())
         cost = last.optimality, last.iteration, status, last.passes
-        found[k] = Solution(at, *cost, history, None)
+        found[k] = Solution(at, *cost, history)
         run.done()
     return found
 

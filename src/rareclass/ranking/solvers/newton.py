@@ -31,8 +31,6 @@ _MAX_TRIALS = 30
 _MAX_CG = 250
 # A Newton step, of a few products and an evaluation, does better than steps that cut less.
 _POOR = 0.65
-# How much smaller than before a shortcut is to make the gradient, as far as it can tell.
-_EXACT = 0.03
 # Cutting a gradient that is nearly zero stops here.
 _LEAST_TOL = 1e-6
 # Rounding errors of a sum over pairs, in units of the last place of its terms.
@@ -79,7 +77,7 @@ Path = Sequence[tuple[int, float]]
 
 
 class Solution(NamedTuple):
-    """End of a minimisation: point, optimality, cost, and the last preconditioner built."""
+    """End of a minimisation: point, optimality and cost."""
 
     at: Evaluation
     optimality: float
@@ -87,7 +85,6 @@ class Solution(NamedTuple):
     status: Status
     passes: float
     history: list[Step]
-    inverse: Preconditioner | None
 
     def at_price(self, price: float) -> "Solution":
         """The same where each of its passes cost so much of one of all rows."""
@@ -95,54 +92,78 @@ class Solution(NamedTuple):
         return self._replace(passes=self.passes * price, history=history)
 
     def lightened(self) -> "Solution":
-        """Without what only solvers need: a matrix of landmarks, and the rare side."""
-        return self._replace(inverse=None, at=self.at._replace(rare=None))
+        """Without what only solvers need: the rare side."""
+        return self._replace(at=self.at._replace(rare=None))
 
 
 PathSolver = Solver[list[tuple[int, Solution]]]
 """Solves for some lams of a path; returns their numbers with the solutions."""
 
 
-Shortcut = Callable[[Evaluation, float, float], Solver[tuple[np.ndarray, float, Evaluation | None]]]
-"""Finds a good direction without asking about the objective itself, such as `part.PartDirection`.
+class Direction(NamedTuple):
+    """A direction of descent from a point."""
 
-From a point, the gradient norm that the step is to reach as far as its own curvature can tell, and
-the norm at which the minimum is found. Returns a direction of descent, what it cost in passes, and
-where a step along it is foreseen; None where that is not foreseen.
-"""
+    step: np.ndarray
+    cost: float  # passes of all rows that it took to find
+    end: np.ndarray | None = None  # of the whole step, with zeros that are exact
+    foreseen: Evaluation | None = None  # there, where a part of the rows tells it
+
+
+Directions = Callable[[Evaluation, float, float], Solver[Direction]]
+"""Finds a direction from a point, its optimality and the one that is wanted."""
+
+
+class Objective:
+    """A problem as `minimize` sees it; `proximal_newton.Penalized` adds a penalty."""
+
+    def __init__(self, problem: RankingProblem) -> None:
+        self.problem, self.lam = problem, problem.lam
+
+    def value(self, at: Evaluation) -> float:
+        """Return the objective at a point."""
+        return at.value
+
+    def slope(self, at: Evaluation, direction: np.ndarray) -> float:
+        """Return the derivative at a point along a direction."""
+        return float(at.gradient @ direction)
+
+    def size(self, at: Evaluation) -> float:
+        """Return the norm of what is zero at the minimum: the gradient."""
+        return float(np.linalg.norm(at.gradient))
+
+    def distance(self, at: Evaluation, direction: np.ndarray) -> float:
+        """Measure how far a point is from the minimum, where values are equal to rounding."""
+        return abs(self.slope(at, direction))
+
+    def optimality(self, at: Evaluation, reference: float) -> float:
+        """Return the size at a point relative to a reference above 0."""
+        return self.size(at) / reference if reference > 0.0 else self.size(at)
 
 
 def minimize(
-    problem: RankingProblem,
+    objective: Objective,
     start: Evaluation,
     reference: float,
     run: PathSettings,
-    precondition: "SampledHessian | None" = None,
-    inverse: Preconditioner | None = None,
-    shortcut: Shortcut | None = None,
+    ways: Sequence[Directions],
     passes: float = 0.0,
 ) -> Solver[Solution]:
-    r"""Minimise a convex, piecewise quadratic function.
+    r"""Minimise a convex, piecewise quadratic function, or one with a penalty.
 
-    1. Stop when the optimality, :math:`\|g\|` / `reference`, is at most the tolerance of `run`.
-    2. Direction. While there is a shortcut, its own; it is dropped after a step that did not
-       cut the optimality to `_POOR` of what it was. Then Newton's: conjugate gradients on
-       H p = -g, from zero, until the residual is at most the forcing term times the norm of g.
-       Every iterate is a descent direction. They start with the preconditioner built last;
-       when they have cost as much as building one here would, it is built.
-    3. Where a shortcut foresees that it ends within the tolerance, step there. Else a line search
-       on the convex phi(t) = F(w + t p), from t = 1: accept on the Armijo rule; else take the
-       secant root of phi' in the bracket.
-    4. If no step reduces F within rounding error, stop; else go to 1.
+    1. Stop when the optimality, the size of the gradient (or of the violations) over `reference`,
+       is at most the tolerance of `run`.
+    2. Direction of the first of the `ways`. That is dropped, if there is another, after a step that
+       did not cut the optimality to `_POOR` of what it was.
+    3. Where the way foresees that it ends within the tolerance, step there. Else `line_search`.
+    4. If no step reduces F within rounding error, take the next way; without one, stop.
 
-    `reference` is the gradient norm that optimality is measured by (here: the one at zero),
-    `inverse` a preconditioner built near by, `passes` what the start has cost. One pass of the rows
-    an evaluation and one a CG iteration.
+    `reference` is what optimality is measured by (here: at zero), `passes` what the start has cost:
+    one pass of the rows an evaluation.
     """
     at, tol = start, run.tolerance(start, reference)
     history: list[Step] = []
     status = Status.MAX_ITER
-    optimality = _relative(at.gradient, reference)
+    optimality = objective.optimality(at, reference)
     for iteration in range(run.max_iter + 1):
         # 1.
         if optimality <= tol:
@@ -151,37 +172,28 @@ def minimize(
         if iteration == run.max_iter:
             break
         # 2.
-        forcing = max(min(0.25, np.sqrt(optimality)), 0.1 * tol / optimality)
-        trial: Evaluation | None = None
-        if shortcut is not None:
-            norm = float(np.linalg.norm(at.gradient))
-            wanted = max(_EXACT, 0.5 * tol / optimality) * norm
-            direction, cost, trial = yield from shortcut(at, wanted, tol * norm / optimality)
-        else:
-            direction, cost, inverse = yield from _newton_direction(
-                problem, at, forcing, precondition, inverse
-            )
+        found = yield from ways[0](at, optimality, tol)
         # 3.
-        foreseen, length, n_trials = trial is not None, 1.0, 0
-        if not foreseen:
-            length, trial, n_trials = yield from line_search(Objective(problem), at, direction)
-        passes += cost + n_trials
-        # 4.
-        if trial is None and shortcut is None:
-            status = Status.ROUNDING
-            break
+        trial, length, n_trials = found.foreseen, 1.0, 0
         if trial is None:
-            shortcut = None
+            length, trial, n_trials = yield from line_search(objective, at, found.step, found.end)
+        passes += found.cost + n_trials
+        # 4.
+        if trial is None:
+            if len(ways) == 1:
+                status = Status.ROUNDING
+                break
+            ways = ways[1:]
             continue
         at, before = trial, optimality
-        optimality = _relative(at.gradient, reference)
+        optimality = objective.optimality(at, reference)
         if optimality > _POOR * before:
-            shortcut = None
-        here = length, passes, problem.share_in_memory, foreseen
-        history.append(Step(iteration + 1, at.value, optimality, *here))
+            ways = ways[-1:]
+        here = length, passes, objective.problem.share_in_memory, found.foreseen is not None
+        history.append(Step(iteration + 1, objective.value(at), optimality, *here))
         if run.tell is not None:
-            run.tell(problem.lam, history[-1])
-    return Solution(at, optimality, len(history), status, passes, history, inverse)
+            run.tell(objective.lam, history[-1])
+    return Solution(at, optimality, len(history), status, passes, history)
 
 
 def reference_norm(problem: RankingProblem, at_zero: Evaluation) -> float:
@@ -196,28 +208,39 @@ def reference_norm(problem: RankingProblem, at_zero: Evaluation) -> float:
     return norm if norm > _ROUNDING * eps * max(of_a_row, 1e-300) else 0.0
 
 
-def _relative(gradient: np.ndarray, reference: float) -> float:
-    norm = float(np.linalg.norm(gradient))
-    return norm / reference if reference > 0.0 else norm
+class NewtonDirections:
+    """Newton's: conjugate gradients on H p = -g, from zero, each iterate a direction of descent.
 
+    They end where the residual is the forcing term times the norm of g, and start with the
+    preconditioner built last, `inverse`. When they have cost as much as building one here would,
+    it is built. One pass of the rows a product.
+    """
 
-def _newton_direction(
-    problem: RankingProblem,
-    at: Evaluation,
-    forcing: float,
-    precondition: "SampledHessian | None",
-    inverse: Preconditioner | None,
-) -> Solver[tuple[np.ndarray, int, Preconditioner | None]]:
-    """Conjugate gradients on H p = -g: direction, Hessian products, preconditioner at hand."""
-    wanted = forcing * float(np.linalg.norm(at.gradient))
-    p, r = np.zeros_like(at.gradient), -at.gradient
-    patience = precondition.patience if precondition else _MAX_CG
-    p, r, n_products = yield from conjugate_gradients(problem, at, p, r, wanted, patience, inverse)
-    if precondition is not None and float(np.linalg.norm(r)) > wanted:
-        inverse = precondition(at) or inverse
-        p, r, n_more = yield from conjugate_gradients(problem, at, p, r, wanted, _MAX_CG, inverse)
-        n_products += n_more
-    return p, n_products, inverse
+    def __init__(
+        self,
+        problem: RankingProblem,
+        precondition: "SampledHessian | None" = None,
+        inverse: Preconditioner | None = None,
+    ) -> None:
+        self.problem, self.precondition, self.inverse = problem, precondition, inverse
+
+    def __call__(self, at: Evaluation, optimality: float, tol: float) -> Solver[Direction]:
+        """The direction from a point."""
+        precondition = self.precondition
+        forcing = max(min(0.25, np.sqrt(optimality)), 0.1 * tol / optimality)
+        wanted = forcing * float(np.linalg.norm(at.gradient))
+        p, r = np.zeros_like(at.gradient), -at.gradient
+        patience = precondition.patience if precondition else _MAX_CG
+        p, r, n_products = yield from conjugate_gradients(
+            self.problem, at, p, r, wanted, patience, self.inverse
+        )
+        if precondition is not None and float(np.linalg.norm(r)) > wanted:
+            self.inverse = precondition(at) or self.inverse
+            p, r, n_more = yield from conjugate_gradients(
+                self.problem, at, p, r, wanted, _MAX_CG, self.inverse
+            )
+            n_products += n_more
+        return Direction(p, n_products)
 
 
 def conjugate_gradients(
@@ -245,25 +268,6 @@ def conjugate_gradients(
         rz, previous = float(r @ z), rz
         d = z + (rz / previous) * d
     return p, r, max_products
-
-
-@dataclass(frozen=True)
-class Objective:
-    """A problem as `line_search` sees it; `proximal_newton.Penalized` adds a penalty."""
-
-    problem: RankingProblem
-
-    def value(self, at: Evaluation) -> float:
-        """Return the objective at a point."""
-        return at.value
-
-    def slope(self, at: Evaluation, direction: np.ndarray) -> float:
-        """Return the derivative at a point along a direction."""
-        return float(at.gradient @ direction)
-
-    def distance(self, at: Evaluation, direction: np.ndarray) -> float:
-        """Measure how far a point is from the minimum, where values are equal to rounding."""
-        return abs(self.slope(at, direction))
 
 
 def line_search(

@@ -15,6 +15,10 @@ from rareclass.ranking.problem import (
     solve,
 )
 from rareclass.ranking.solvers.newton import (
+    Direction,
+    Directions,
+    NewtonDirections,
+    Objective,
     PathSettings,
     PathSolver,
     Preconditioner,
@@ -47,6 +51,8 @@ _ENTRY, _FEATURE, _FRESH_ENTRY = 0.6, 0.02, 5.0
 _LATER_PASSES = 3
 # Entries that are kept anyway: little to lose, much to win should there be many passes after all.
 _SMALL_KERNEL = 10**8
+# How much smaller than before a direction is to make the gradient, as far as the part can tell.
+_EXACT = 0.03
 # Steps that are made before all rows are asked, each to cut the gradient foreseen to so much.
 _MOST_STEPS, _PAYS = 4, 0.5
 # Pairs of steps and changes of gradient that are remembered, if they show curvature at all.
@@ -206,26 +212,33 @@ class PartDirection:
         self._last: Evaluation | None = None
         self._pairs: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def __call__(
-        self, at: Evaluation, wanted: float, goal: float
-    ) -> Solver[tuple[np.ndarray, float, Evaluation | None]]:
-        """The direction from a point, its cost in passes of the whole, and what is foreseen."""
+    def __call__(self, at: Evaluation, optimality: float, tol: float) -> Solver[Direction]:
+        """The direction from a point."""
+        norm = float(np.linalg.norm(at.gradient))
+        wanted = max(_EXACT, 0.5 * tol / optimality) * norm
+        return (yield from self.towards(at, wanted, tol * norm / optimality))
+
+    def towards(self, at: Evaluation, wanted: float, goal: float) -> Solver[Direction]:
+        """The direction to a gradient of norm `wanted`, as far as the part's curvature can tell.
+
+        At the norm `goal` the minimum is found.
+        """
         step, cost = yield from self._step(at, wanted)
         if self.witnesses is None:
-            return step, cost, None
+            return Direction(step, cost)
         end, before, here = at.w + step, np.inf, None
         for _ in range(_MOST_STEPS):
             estimate = yield from self.witnesses.foresee(at, end, here)
             here, cost = estimate.here, cost + estimate.passes
             norm = float(np.linalg.norm(estimate.at.gradient))
             if norm + estimate.error <= goal:
-                return end - at.w, cost, estimate.at
+                return Direction(end - at.w, cost, foreseen=estimate.at)
             if norm > _PAYS * before or norm <= estimate.error:
                 break
             before = norm
             step, of_step = yield from self._step(estimate.at, max(wanted, 0.5 * goal))
             end, cost = end + step, cost + of_step
-        return end - at.w, cost, None
+        return Direction(end - at.w, cost)
 
     def _step(self, at: Evaluation, wanted: float) -> Solver[tuple[np.ndarray, float]]:
         """A step from a point, and what it cost in passes of the whole."""
@@ -252,15 +265,10 @@ class PartDirection:
         problem = replace(self.part, tilt=tilt)
         start = here._replace(value=here.value + float(tilt @ at.w), gradient=gradient)
         norm = float(np.linalg.norm(gradient))
-        solution = yield from minimize(
-            problem,
-            start,
-            norm,
-            PathSettings(wanted / norm if norm > 0.0 else 1.0, _MAX_ITER),
-            SampledHessian(problem),
-            self.inverse,
-        )
-        self.inverse = solution.inverse
+        run = PathSettings(wanted / norm if norm > 0.0 else 1.0, _MAX_ITER)
+        newton = NewtonDirections(problem, SampledHessian(problem), self.inverse)
+        solution = yield from minimize(Objective(problem), start, norm, run, [newton])
+        self.inverse = newton.inverse
         return solution.at.w - at.w, 1.0 + solution.passes
 
 
@@ -276,7 +284,7 @@ class PartEnds:
         # What optimality is measured by is the part's: a question less to all of the rows.
         self.reference = reference_norm(self.part, self._at)
         self._lam = self.part.lam
-        self._inverse: Preconditioner | None = None
+        self.inverse: Preconditioner | None = None  # built last
 
     def enough(self, at: Evaluation) -> RankingProblem:
         """The problem on as many rows as tell its gradient as well as the rare rows do."""
@@ -286,17 +294,10 @@ class PartEnds:
     def next(self, lam: float) -> Solution:
         """The solution for the next smaller lam."""
         problem = self.part.with_lam(lam)
-        solution = solve(
-            minimize(
-                problem,
-                self._at.regularised(lam - self._lam),
-                self.reference,
-                PathSettings(_START_TOL, _START_ITER),
-                SampledHessian(problem),
-                self._inverse,
-            )
-        )
-        self._at, self._lam, self._inverse = solution.at, lam, solution.inverse
+        start, run = self._at.regularised(lam - self._lam), PathSettings(_START_TOL, _START_ITER)
+        newton = NewtonDirections(problem, SampledHessian(problem), self.inverse)
+        solution = solve(minimize(Objective(problem), start, self.reference, run, [newton]))
+        self._at, self._lam, self.inverse = solution.at, lam, newton.inverse
         return solution
 
 
@@ -311,16 +312,12 @@ def minimize_from_part(
     part = replace(ends.part, lam=lam, slot=slot)
     share = ends.share / asked
     witnesses = ends.witnesses and ends.witnesses.with_lam(lam, asked)
+    ways: list[Directions] = [
+        PartDirection(part, share, ends.inverse, witnesses),
+        NewtonDirections(problem, SampledHessian(problem, part), ends.inverse),
+    ]
+    passes = 1.0 + share * solution.passes
     at = yield ValueQuestion(problem, solution.at.w)
-    solution = yield from minimize(
-        problem,
-        at,
-        ends.reference,
-        run,
-        precondition=SampledHessian(problem, part),
-        inverse=solution.inverse,
-        shortcut=PartDirection(part, share, solution.inverse, witnesses),
-        passes=1.0 + share * solution.passes,
-    )
+    solution = yield from minimize(Objective(problem), at, ends.reference, run, ways, passes)
     run.done()
     return [(k, solution.lightened().at_price(asked))]

@@ -1,24 +1,24 @@
 r"""Proximal Newton for :math:`L(w) + \lambda \sum_r |w_r|`, with a working set of unknowns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
-from rareclass.findings import Status
 from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, ValueQuestion
 from rareclass.ranking.solvers import _coordinate_descent_jit as jit
 from rareclass.ranking.solvers.newton import (
+    Direction,
     Objective,
     Path,
     PathSettings,
     PathSolver,
     Solution,
     Step,
-    line_search,
+    minimize,
 )
 from rareclass.rows import Block
 
@@ -62,11 +62,11 @@ _LEAST_DAMPING = 1e-10
 _EXACT = 0.05
 
 
-@dataclass(frozen=True)
 class Penalized(Objective):
     """A smooth problem with lam = 0, and its penalty."""
 
-    lam: float
+    def __init__(self, problem: RankingProblem, lam: float) -> None:
+        self.problem, self.lam = problem, lam
 
     def penalty(self, w: np.ndarray) -> float:
         """Penalty at w."""
@@ -81,91 +81,53 @@ class Penalized(Objective):
         of_penalty = np.where(at.w == 0.0, np.abs(direction), np.sign(at.w) * direction)
         return super().slope(at, direction) + self.lam * float(of_penalty.sum())
 
+    def size(self, at: Evaluation) -> float:
+        """The largest violation of the conditions of the minimum."""
+        return float(self.violations(at).max(initial=0.0))
+
     def distance(self, at: Evaluation, direction: np.ndarray) -> float:
-        """The largest violation of the conditions of the minimum: slopes jump there."""
-        return float(self.violations(at).max())
+        """The same: along a direction slopes jump."""
+        return self.size(at)
 
     def violations(self, at: Evaluation) -> np.ndarray:
         """Violation of each condition of the minimum."""
         return violations(at.w, at.gradient, self.lam)
 
 
-def minimize_penalized(
-    objective: Penalized,
-    start: Evaluation,
-    reference: float,
-    tol: float,
-    max_iter: int,
-    passes: float = 0.0,
-    report: Callable[[Step], None] | None = None,
-) -> Solver[Solution]:
-    r"""Minimise the smooth part of a problem plus lam times the sum of absolute weights.
+class ProximalDirections:
+    r"""Directions to the minimum of a quadratic model with the penalty.
 
-    1. Stop when the optimality, the largest violation of the conditions of the minimum (see
-       `violations`) over `reference`, is at most `tol`. Each evaluation gives the violations of
-       all unknowns, so that none is screened out unseen.
-    2. Working set: the unknowns that are not zero, and those zeros whose condition is violated
-       most. The Hessian among them is one pass, and the minimum of the model
+    Working set: the unknowns that are not zero, and those zeros whose condition is violated most.
+    Each evaluation gives the violations of all unknowns, so that none is screened out unseen. The
+    Hessian among them is one pass, and the minimum of the model
 
-       .. math:: g'd + \tfrac12 d'(H + \mu I)d + \lambda \sum_r |w_r + d_r|
+    .. math:: g'd + \tfrac12 d'(H + \mu I)d + \lambda \sum_r |w_r + d_r|
 
-       is found by coordinate descent. The damping mu is as good as zero unless a search had to
-       shorten its step, or the model promises more than the whole objective: L is not negative.
-    3. Line search on the objective along d, from the whole step.
-    4. If no step reduces the objective within rounding error, stop; else go to 1.
+    is found by coordinate descent. The damping mu is as good as zero unless a search had to shorten
+    its step, or the model promises more than the whole objective: L is not negative.
 
-    `start` is an evaluation of the smooth part, `passes` what it has cost; `reference` the slope
-    that violations are measured by. Two passes an iteration. Lee, Sun, Saunders, "Proximal
-    Newton-type methods for minimizing composite functions", SIAM Journal on Optimization 24(3),
-    2014.
+    Lee, Sun, Saunders, "Proximal Newton-type methods for minimizing composite functions", SIAM
+    Journal on Optimization 24(3), 2014.
     """
-    at, damping = start, 0.0
-    history: list[Step] = []
-    status = Status.MAX_ITER
-    for iteration in range(max_iter + 1):
-        # 1.
-        violated = objective.violations(at)
-        optimality = _relative(violated, reference)
-        if optimality <= tol:
-            status = Status.CONVERGED
-            break
-        if iteration == max_iter:
-            break
-        # 2.
+
+    def __init__(self, objective: Penalized, reference: float) -> None:
+        self.objective, self.reference = objective, reference
+        self._damping = 0.0
+        self._last: tuple[np.ndarray, np.ndarray] | None = None  # the end of the step, and H
+
+    def __call__(self, at: Evaluation, optimality: float, tol: float) -> Solver[Direction]:
+        """The direction from a point."""
+        if self._last is not None:
+            end, H = self._last
+            is_whole, before = at.w is end, self._damping
+            self._damping = 0.25 * before if is_whole else max(4.0 * before, _curvature(H))
+        violated = self.objective.violations(at)
         working = _working_set(at.w, violated)
-        H = yield ActiveHessian(objective.problem, at, working)
-        wanted = min(_EXACT, optimality) * violated.max()
-        wanted = max(wanted, 0.1 * tol * reference)
-        target, damping = _model_minimum(objective, at, working, H, damping, wanted)
-        # 3.
-        length, trial, n_trials = yield from line_search(objective, at, target - at.w, target)
-        passes += 1 + n_trials
-        # 4.
-        if trial is None:
-            status = Status.ROUNDING
-            break
-        damping = 0.25 * damping if length == 1.0 else max(4.0 * damping, _curvature(H))
-        at = trial
-        optimality = _relative(objective.violations(at), reference)
-        history.append(
-            Step(
-                iteration + 1,
-                objective.value(at),
-                optimality,
-                length,
-                passes,
-                objective.problem.share_in_memory,
-            )
-        )
-        if report is not None:
-            report(history[-1])
-    at = at._replace(value=objective.value(at))
-    return Solution(at, optimality, len(history), status, passes, history, None)
-
-
-def _relative(violated: np.ndarray, reference: float) -> float:
-    worst = float(violated.max(initial=0.0))
-    return worst / reference if reference > 0.0 else worst
+        H = yield ActiveHessian(self.objective.problem, at, working)
+        wanted = max(min(_EXACT, optimality) * violated.max(), 0.1 * tol * self.reference)
+        end, self._damping = _model_minimum(self.objective, at, working, H, self._damping, wanted)
+        self._last = end, H
+        return Direction(end - at.w, 1, end)
 
 
 def _curvature(H: np.ndarray) -> float:
@@ -244,24 +206,21 @@ def minimize_sparse(
     between lead there. The problem is in the coordinates of `unit_norm`; its tolerance is the
     largest violation of the conditions of the minimum, relative to the largest slope at w = 0.
     """
-    problem, found = replace(problem, lam=0.0, slot=slot), []
+    problem, found, tell = replace(problem, lam=0.0, slot=slot), [], run.tell
     at: Evaluation = yield ValueQuestion(problem, np.zeros(problem.rank))
     reference = float(np.abs(at.gradient).max(initial=0.0))
     last, passes = largest_lam(at.gradient), 1.0
     for k, lam in path:
-        tell = None if run.tell is None else partial(run.tell, lam)
+        run = run._replace(tell=tell and partial(_tell_of, tell, lam))
+        on_the_way = run._replace(tol=_ON_THE_WAY)
         for between in _between(last, lam):
-            objective = Penalized(problem, between)
-            near = yield from minimize_penalized(
-                objective, at, between, _ON_THE_WAY, run.max_iter, passes, tell
-            )
-            at, passes = _smooth_part(objective, near), near.passes
+            near = yield from _minimum(Penalized(problem, between), at, between, on_the_way, passes)
+            at, passes = near.at, near.passes
         objective = Penalized(problem, lam)
-        solution = yield from minimize_penalized(
-            objective, at, reference, run.tol, run.max_iter, passes, tell
-        )
-        at, passes, last = _smooth_part(objective, solution), 0.0, min(lam, last)
-        found.append((k, solution.lightened()))
+        solution = yield from _minimum(objective, at, reference, run, passes)
+        at, passes, last = solution.at, 0.0, min(lam, last)
+        whole = at._replace(value=objective.value(at))
+        found.append((k, solution._replace(at=whole).lightened()))
         run.done()
     return found
 
@@ -272,10 +231,16 @@ def _between(last: float, lam: float) -> list[float]:
     return [last * (lam / last) ** (k / steps) for k in range(1, steps)]
 
 
-def _smooth_part(objective: Penalized, solution: Solution) -> Evaluation:
-    """The solution's evaluation without the penalty."""
-    at = solution.at
-    return at._replace(value=at.value - objective.penalty(at.w))
+def _tell_of(tell: Callable[[float, Step], None], lam: float, _: float, step: Step) -> None:
+    tell(lam, step)
+
+
+def _minimum(
+    objective: Penalized, at: Evaluation, reference: float, run: PathSettings, passes: float
+) -> Solver[Solution]:
+    """Minimise from an evaluation of the smooth part."""
+    ways = [ProximalDirections(objective, reference)]
+    return (yield from minimize(objective, at, reference, run, ways, passes))
 
 
 def unit_norm(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
