@@ -12,10 +12,10 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -25,8 +25,9 @@ from benchmarks.ledger import Ledger, Run
 from benchmarks.paired_test import Paired, paired_peers
 from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.tabular import sets
-from benchmarks.tabular.automl import INSTALL, PYTHON, OtherInterpreter
-from benchmarks.tabular.preparation import NativeCategories, TextCategories
+from benchmarks.tabular.automl import INSTALL, PYTHON
+from benchmarks.tabular.learners import LEARNERS, Learner
+from benchmarks.tabular.measure import fit_with
 from rareclass.ensemble.plan import EFFORTS
 
 SETS = (
@@ -39,6 +40,7 @@ THREADS = 1
 HEADER = ["fit", "sets", "average precision", "AUC", "median seconds", "most"]
 
 
+LIBRARIES = ("RareClassifier", "AutoGluon", "CatBoost", "LightGBM")
 PEERS = (
     "LightGBM",
     "LightGBM, 400 slow trees",
@@ -46,68 +48,17 @@ PEERS = (
 )
 
 
-class Judged(NamedTuple):
-    """Scores of new rows, higher is rarer, and the seconds they took."""
-
-    scores: np.ndarray
-    seconds: float
-
-
-def rare_classifier(given: str, X: Any, y: np.ndarray, new: Any) -> Judged:
-    """Fit and scores of `RareClassifier` with an effort such as "quick"."""
-    from rareclass import RareClassifier
-
-    start = time.perf_counter()
-    model = RareClassifier(given, random_state=0, n_jobs=THREADS, verbose=False)
-    scores = model.fit(X, y).score_samples(new)
-    return Judged(scores, time.perf_counter() - start)
-
-
-def autogluon(given: str, X: Any, y: np.ndarray, new: Any) -> Judged:
-    """Fit and scores of AutoGluon with a budget such as "10 s"."""
-    model = OtherInterpreter("autogluon", float(given.removesuffix(" s")), 0)
-    scores = model.fit(X, y).predict_proba(new)[:, 1]
-    return Judged(scores, model.seconds_)
-
-
-def catboost(given: str, X: Any, y: np.ndarray, new: Any) -> Judged:
-    """Fit and scores of CatBoost with so many trees, such as "100 trees", all else by default."""
-    from catboost import CatBoostClassifier
-
-    start = time.perf_counter()
-    prepared = TextCategories()
-    X = prepared.fit_transform(X)
-    model = CatBoostClassifier(
-        iterations=int(given.removesuffix(" trees")),
-        thread_count=THREADS,
-        verbose=False,
-        allow_writing_files=False,
-        cat_features=[name for name in X if X[name].dtype == object],
-    )
-    scores = model.fit(X, y).predict(prepared.transform(new), prediction_type="RawFormulaVal")
-    return Judged(scores, time.perf_counter() - start)
-
-
-def lightgbm(given: str, X: Any, y: np.ndarray, new: Any) -> Judged:
-    """Fit and scores of LightGBM with its defaults ("") or with "400 slow trees"."""
-    from lightgbm import LGBMClassifier
-
-    start = time.perf_counter()
-    slow = {"n_estimators": 400, "learning_rate": 0.03, "num_leaves": 15} if given else {}
-    prepared = NativeCategories()
-    trees = LGBMClassifier(n_jobs=THREADS, verbose=-1, **slow)
-    scores = trees.fit(prepared.fit_transform(X), y).predict(
-        prepared.transform(new), raw_score=True
-    )
-    return Judged(scores, time.perf_counter() - start)
-
-
-LIBRARIES: dict[str, Callable[[str, Any, np.ndarray, Any], Judged]] = {
-    "RareClassifier": rare_classifier,
-    "AutoGluon": autogluon,
-    "CatBoost": catboost,
-    "LightGBM": lightgbm,
-}
+def learner_of(method: str) -> tuple[Learner, dict[str, Any]]:
+    """The method of `benchmarks.tabular`, with its settings, of "CatBoost, 100 trees" and such."""
+    library, _, given = method.partition(", ")
+    if library == "LightGBM":
+        return LEARNERS["lightgbm_slow" if given else "lightgbm"], {}
+    if library == "RareClassifier":
+        return LEARNERS["rareclass"], {"effort": given}
+    number = int(given.partition(" ")[0])
+    if library == "AutoGluon":
+        return LEARNERS["autogluon"], {"time_budget": number}
+    return LEARNERS["catboost"], {"iterations": number}
 
 
 def measure(set_name: str, method: str, folder: Path) -> Run:
@@ -115,19 +66,21 @@ def measure(set_name: str, method: str, folder: Path) -> Run:
     rows = sets.load(set_name, folder)
     train, test = sets.split(rows, 0)
     (X, y), (new, rare) = rows.part(train), rows.part(test)
-    library, _, given = method.partition(", ")
-    before = other_work.now()
+    learner, settings = learner_of(method)
+    before, start = other_work.now(), time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            judged = LIBRARIES[library](given, X, y, new)
+            fitted = fit_with(settings, learner, X, y, 0)
+            scores = fitted.scores(new)
         except RuntimeError as error:  # of AutoGluon, whose time was over before it had a model
             return {"status": "failed", "error": str(error)}
+    seconds = fitted.details.get("seconds", time.perf_counter() - start)
     return {
         "status": "ok",
-        "average_precision": float(average_precision_score(rare, judged.scores)),
-        "auc": float(roc_auc_score(rare, judged.scores)),
-        "seconds": judged.seconds,
+        "average_precision": float(average_precision_score(rare, scores)),
+        "auc": float(roc_auc_score(rare, scores)),
+        "seconds": seconds,
         "cores_of_others": other_work.cores_of_others(before, other_work.now()),
     }
 

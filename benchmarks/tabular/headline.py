@@ -4,7 +4,8 @@ Tests are over tables: Wilcoxon's signed ranks of RareClassifier's mean over the
 minus a peer's, two-sided, Holm's correction over the peers, at 5 percent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
@@ -92,10 +93,14 @@ class Standing(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """Methods on the same splits of the same sets, whose number `splits` has."""
+    """Methods on the same splits of the same sets, whose number `splits` has.
+
+    `groups` has, by measure, the methods that no test tells apart (`level_groups`).
+    """
 
     splits: dict[str, int]
     methods: dict[str, Standing]
+    groups: dict[str, list[list[str]]]
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -141,7 +146,31 @@ def headline(
         for method in labels
         if shared
     }
-    return Headline({name: len(splits) for name, splits in shared.items()}, standings)
+    groups = {m: level_groups(means[m], ranks[m]) for m in MEASURES}
+    return Headline({name: len(splits) for name, splits in shared.items()}, standings, groups)
+
+
+def level_groups(
+    means: Mapping[str, Mapping[str, float]], ranks: Mapping[str, float]
+) -> list[list[str]]:
+    """Methods in the order of their ranks, in the longest runs of which no two differ.
+
+    The groups of a critical-difference diagram, by Wilcoxon's test of every pair, corrected by Holm
+    over all pairs (Benavoli, Corani and Mangili, JMLR 17, 2016). `means` are by set and method.
+    """
+    order = sorted(ranks, key=ranks.__getitem__)
+    pairs = list(combinations(order, 2))
+    tests = holm([across_sets([one[a] - one[b] for one in means.values()]) for a, b in pairs])
+    apart = {pair for pair, p in zip(pairs, tests, strict=True) if p is not None and p < LEVEL}
+    groups: list[list[str]] = []
+    end = 0
+    for first in range(len(order)):
+        last = first + 1
+        while last < len(order) and all((m, order[last]) not in apart for m in order[first:last]):
+            last += 1
+        if last > end:
+            groups, end = [*groups, order[first:last]], last
+    return groups
 
 
 def behind(
@@ -198,9 +227,18 @@ def verdict(found: Headline, measure: str) -> str:
         if one.against:
             mark = one.against[measure].mark.strip()
             side = {"↓": "ahead of", "": "level with", "↑": "behind"}[mark]
-            name, _, how = title(method).partition(", ")
-            sides[side].append(f"{name} ({how})" if how else name)
+            sides[side].append(_in_list(method))
     return "; ".join(f"{side} {', '.join(names)}" for side, names in sides.items() if names)
+
+
+def groups_words(found: Headline, measure: str) -> str:
+    """Return the groups of `level_groups` in words."""
+    return "; ".join(", ".join(map(_in_list, group)) for group in found.groups[measure])
+
+
+def _in_list(method: str) -> str:
+    name, _, how = title(method).partition(", ")
+    return f"{name} ({how})" if how else name
 
 
 def _test_cell(one: Against, measure: str) -> str:

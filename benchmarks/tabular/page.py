@@ -87,6 +87,9 @@ def standings(runs: Sequence[Run], sets: Sequence[str]) -> list[str]:
         "corrected for the rows that splits share), p of Wilcoxon's signed ranks, corrected by "
         "Holm over the methods.",
         headline.tests_table(found),
+        "**Groups** of methods, in the order of their mean ranks, of which no test over tables "
+        "tells two apart (Wilcoxon's signed ranks, Holm over all pairs):",
+        "\n".join(f"- {MEASURED[m]}: {headline.groups_words(found, m)}" for m in found.groups),
     ]
 
 

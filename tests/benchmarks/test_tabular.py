@@ -1,10 +1,14 @@
 """RareClassifier beside other libraries: ranks, headline, tables, estimates."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
+from benchmarks import paired_test
 from benchmarks.tabular import estimates, figures, headline, sets
 from draws import draws
 from rareclass.metrics import interval
@@ -78,6 +82,24 @@ def test_the_headline_marks_what_is_significantly_behind_over_tables():
     assert (tests["xgboost"].wins, tests["xgboost"].losses) == (4, 5)
     words = "ahead of LightGBM; level with XGBoost; behind CatBoost"
     assert headline.verdict(found, "log_loss") == words
+    groups = "CatBoost; XGBoost, RareClassifier; LightGBM"
+    assert [headline.groups_words(found, m) for m in headline.MEASURES] == [groups] * 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_are_the_longest_runs_of_methods_that_no_test_tells_apart(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(12, 5)) + rng.choice([0.0, 0.5, 2.0], size=5)
+    means = {str(k): dict(zip("abcde", row, strict=True)) for k, row in enumerate(values)}
+    order = sorted("abcde", key=lambda m: -values[:, "abcde".index(m)].mean())
+    pairs = list(itertools.combinations("abcde", 2))
+    samples = [[one[a] - one[b] for one in means.values()] for a, b in pairs]
+    tests = paired_test.holm([stats.wilcoxon(one, method="exact").pvalue for one in samples])
+    level = {frozenset(pair) for pair, p in zip(pairs, tests, strict=True) if p >= 0.05}
+    runs = [order[i:j] for i, j in itertools.combinations(range(6), 2)]
+    whole = [r for r in runs if all(frozenset(p) in level for p in itertools.combinations(r, 2))]
+    longest = [r for r in whole if not any(set(r) < set(other) for other in whole)]
+    assert headline.level_groups(means, {m: k for k, m in enumerate(order)}) == longest
 
 
 def test_parts_share_no_set_and_have_all():
