@@ -315,7 +315,7 @@ def _mibc_full_recall(problems: Iterable[str], results: Results) -> str:
     )
 
 
-PRINTED = (21, 36)  # section 4.2 of Grave and El Ghaoui (2014)
+PRINTED = (21, 36)  # Table 5 of Grave and El Ghaoui (2014)
 COST, UNDER = mibc_figures.COST, mibc_figures.UNDER
 DENSE_ROC = ("abalone19", "mammograph")
 TEXT_ROC = ("newsgroups20 rec.sport.hockey", "sector 5", "tdt2 1")

@@ -71,7 +71,7 @@ MOST_CODE = {
     "stream": 1969,
     "tables": 4081,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 74_634, "tests": 53_617, "benchmarks": 17_853}
+MOST_LINES = {"src/rareclass": 74_594, "tests": 53_614, "benchmarks": 17_878}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
