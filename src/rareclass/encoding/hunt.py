@@ -16,7 +16,6 @@ from rareclass.encoding.table_statistics import (
     ExampleCells,
     UnlikeCells,
     known_words,
-    levels_of_words,
     rows_of_text,
     side_by_side,
     text_components,
@@ -117,19 +116,17 @@ class HuntEncoder(ReadsColumns):
         Dates are left out: later rows have later ones.
         """
         table = self.read(rows)
-        unseen = {
-            column.name: levels_of_words(column, known) > known.n_known
-            for column, known in zip(self._of_kind(table, "category"), self.words_, strict=True)
-        }
-        numbers = self._of_kind(table, "number")
-        outside = {
-            column.name: (column.values < low) | (column.values > high)
-            for column, low, high in zip(numbers, self.low_, self.high_, strict=False)
-        }
-        found = (
-            {name: rows for name, rows in each.items() if rows.any()} for each in (unseen, outside)
+        categories, numbers = (self._of_kind(table, kind) for kind in ("category", "number"))
+        return UnlikeCells.of(
+            (
+                (column.name, known.levels_in(column) > known.n_known)
+                for column, known in zip(categories, self.words_, strict=True)
+            ),
+            (
+                (column.name, (column.values < low) | (column.values > high))
+                for column, low, high in zip(numbers, self.low_, self.high_, strict=False)
+            ),
         )
-        return UnlikeCells(*found)
 
     def examples(self) -> ExampleCells:
         """Return cells of training as examples."""
@@ -178,7 +175,7 @@ class HuntEncoder(ReadsColumns):
                 marker = Coordinate(f"{name} is empty", name, is_marker=True)
                 yield CoordinateValues(marker, missing[:, k].astype(np.float64))
         for column, known in zip(self._of_kind(table, "category"), self.words_, strict=True):
-            levels = levels_of_words(column, known)
+            levels = known.levels_in(column)
             for level in range(known.n_known + 1):  # the last is that of empty cells
                 name = f"{column.name}_{known.name(level)}"
                 if level == known.n_known:

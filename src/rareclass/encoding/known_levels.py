@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rareclass.encoding.log_odds import CategoryStatistics, is_clear_gain, log_loss, rare_share
+from rareclass.encoding.typed_table import TypedColumn
 
 
 class KnownLevels:
     """Values of a column in an order: levels 0 to k - 1; level k is missing, k + 1 any other.
 
-    Subclasses define `n_known`, the number k, and `_word`, a value as it is written.
+    Subclasses define `n_known`, the number k, and how values are written and found.
     """
 
     n_known: int
@@ -32,6 +33,10 @@ class KnownLevels:
         return self._word(level)
 
     def _word(self, level: int) -> str:
+        raise NotImplementedError
+
+    def levels_in(self, column: TypedColumn) -> NDArray[np.int32]:
+        """Return the level of each cell of a column."""
         raise NotImplementedError
 
 
@@ -89,6 +94,11 @@ class KnownWords(KnownLevels):
         places = pl.Series(pl.from_arrow(found), dtype=pl.Int32).fill_null(self.n_known + 1)
         return places.to_numpy().astype(np.int32)
 
+    def levels_in(self, column: TypedColumn) -> NDArray[np.int32]:
+        """Return the level of each cell: of its word, or of an empty cell."""
+        assert column.levels is not None
+        return np.append(self.levels(column.levels), np.int32(self.n_known))[column.values]
+
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
@@ -138,6 +148,10 @@ class KnownCodes(KnownLevels):
         found = np.minimum(np.searchsorted(self.values_, values), self.n_known - 1)
         levels = np.where(self.values_[found] == values, found, self.n_known + 1)
         return np.where(np.isnan(values), self.n_known, levels).astype(np.int32)
+
+    def levels_in(self, column: TypedColumn) -> NDArray[np.int32]:
+        """Return the level of each number of a column."""
+        return self.levels(column.values)
 
 
 def could_be_codes(values: Floats, weight: Floats) -> bool:

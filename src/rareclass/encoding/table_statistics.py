@@ -4,16 +4,16 @@ Numbers, dates, texts and the levels of categories look at no label and serve ev
 labels say is learned from each set of rows by itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.bounded_numbers import NumberSummaries, summarise_numbers
 from rareclass.encoding.dates_and_texts import RecurringDates, TextComponents
-from rareclass.encoding.known_levels import KnownCodes, KnownWords, could_be_codes
+from rareclass.encoding.known_levels import KnownCodes, KnownLevels, KnownWords, could_be_codes
 from rareclass.encoding.label_statistics import (
     LabelFeatures,
     LabelStatistics,
@@ -69,19 +69,25 @@ class EncodedTable:
         )
 
 
+# A column, and which rows have a marked cell in it.
+MarkedRows: TypeAlias = tuple[str, NDArray[np.bool_]]
+
+
 class UnlikeCells(NamedTuple):
     """Cells unlike all of training: the rows that have them, by column; only columns with some."""
 
     unseen: dict[str, NDArray[np.bool_]]  # words and codes that training did not have
     outside: dict[str, NDArray[np.bool_]]  # numbers and dates beyond those of training
 
+    @classmethod
+    def of(cls, unseen: Iterable[MarkedRows], outside: Iterable[MarkedRows]) -> "UnlikeCells":
+        """Return cells that are marked in features of columns, of which each may have several."""
+        return cls(_by_column(unseen), _by_column(outside))
+
     @property
     def by_column(self) -> dict[str, NDArray[np.bool_]]:
         """Rows with a cell of either kind, by column."""
-        found = dict(self.unseen)
-        for name, rows in self.outside.items():
-            found[name] = found.get(name, False) | rows
-        return found
+        return _by_column([*self.unseen.items(), *self.outside.items()])
 
     def rows(self) -> dict[int, list[str]]:
         """Return the columns with such a cell of each row that has one, by its place."""
@@ -90,6 +96,14 @@ class UnlikeCells(NamedTuple):
             for row in np.flatnonzero(rows).tolist():
                 found.setdefault(row, []).append(name)
         return dict(sorted(found.items()))
+
+
+def _by_column(marked: Iterable[MarkedRows]) -> dict[str, NDArray[np.bool_]]:
+    found: dict[str, NDArray[np.bool_]] = {}
+    for name, rows in marked:
+        if rows.any():
+            found[name] = found.get(name, False) | rows
+    return found
 
 
 class ExampleCells(NamedTuple):
@@ -218,16 +232,13 @@ class TableStatistics:
         numbers, _ = self._numbers(table)
         with np.errstate(invalid="ignore"):
             beyond = (numbers < self.low_) | (numbers > self.high_)
-        levels = [
-            levels_of_words(table.columns[k], known)
-            if place < self.n_words_
-            else known.levels(table.columns[k].values)
-            for place, (k, known) in enumerate(self._categories_after(0))
-        ]
-        unseen = [each > known.n_known for each, known in zip(levels, self.known_, strict=True)]
-        return UnlikeCells(
-            self._rows_by_column(self.category_sources_, unseen),
-            self._rows_by_column(self.number_sources_, beyond.T),
+        categories = [table.columns[k] for k in self.category_sources_]
+        return UnlikeCells.of(
+            (
+                (column.name, known.levels_in(column) > known.n_known)
+                for column, known in zip(categories, self.known_, strict=True)
+            ),
+            ((self.columns_[k][0], beyond[:, n]) for n, k in enumerate(self.number_sources_)),
         )
 
     def examples(self) -> ExampleCells:
@@ -240,19 +251,6 @@ class TableStatistics:
         numbers = [self.columns_[k][0] for k in self.number_sources_[: self.n_plain_]]
         medians = self.summaries.median.tolist()
         return ExampleCells(words, dict(zip(numbers, medians, strict=False)))
-
-    def _categories_after(self, first: int) -> list[tuple[int, Any]]:
-        """The column and the levels of each category from `first` on."""
-        return list(zip(self.category_sources_, self.known_, strict=True))[first:]
-
-    def _rows_by_column(self, sources: Sequence[int], cells: Any) -> dict[str, NDArray[np.bool_]]:
-        """Rows with a marked cell in any feature of a column, of columns that have some."""
-        found: dict[str, NDArray[np.bool_]] = {}
-        for source, rows in zip(sources, cells, strict=True):
-            if rows.any():
-                name = self.columns_[source][0]
-                found[name] = found.get(name, False) | rows
-        return found
 
     @property
     def summaries(self) -> NumberSummaries:
@@ -303,7 +301,7 @@ class TableStatistics:
         codes = [k for k, values in numbers if could_be_codes(values, weight)]
         self.n_words_ = len(words)
         self.category_sources_ = words + codes
-        self.known_: list[Any] = [known_words(table.columns[k], weight) for k in words]
+        self.known_: list[KnownLevels] = [known_words(table.columns[k], weight) for k in words]
         self.known_ += [KnownCodes().fit(table.columns[k].values, weight) for k in codes]
         self.stand_ins_: list[int | None] = [None] * len(self.known_)
         levels = self._levels(table)
@@ -356,15 +354,15 @@ class TableStatistics:
     def _levels(self, table: TypedTable) -> list[Codes]:
         """The levels of each category; words that training did not have as what stands for them."""
         columns = [table.columns[k] for k in self.category_sources_]
-        known = list(zip(columns, self.known_, strict=True))
-        levels = [levels_of_words(column, each) for column, each in known[: self.n_words_]]
-        for k, stand_in in enumerate(self.stand_ins_[: self.n_words_]):
+        known = zip(columns, self.known_, strict=True)
+        levels = [each.levels_in(column) for column, each in known]
+        for k, stand_in in enumerate(self.stand_ins_):
             if stand_in is not None:
                 is_new = levels[k] == self.known_[k].n_known + 1
                 if not self.level_weights_[k][-1]:  # an empty cell, where training had none
                     is_new |= levels[k] == self.known_[k].n_known
                 levels[k] = np.where(is_new, np.int32(stand_in), levels[k])
-        return levels + [each.levels(column.values) for column, each in known[self.n_words_ :]]
+        return levels
 
     def _encoded(
         self, table: TypedTable, levels: list[Codes], of_labels: list[LabelFeatures]
@@ -438,9 +436,3 @@ def known_words(column: TypedColumn, weight: Floats) -> KnownWords:
     by_word = np.argsort(words, kind="stable")
     order = by_word[np.argsort(-counts[kept][by_word], kind="stable")]
     return KnownWords().fit(words[order])
-
-
-def levels_of_words(column: TypedColumn, known: KnownWords) -> Codes:
-    """Return the level of each cell: of its word, or of an empty cell."""
-    assert column.levels is not None
-    return np.append(known.levels(column.levels), np.int32(known.n_known))[column.values]

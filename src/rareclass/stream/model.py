@@ -64,7 +64,7 @@ class StreamEncoder:
             if kind == "category" and name not in full:
                 known = frame[name].is_in(self.words.get(name, [])) | frame[name].is_null()
                 unseen[name] = ~known.to_numpy()
-        return UnlikeCells({name: rows for name, rows in unseen.items() if rows.any()}, {})
+        return UnlikeCells.of(unseen.items(), ())
 
     def examples(self) -> ExampleCells:
         """Return words of categories in the order that they came in."""
