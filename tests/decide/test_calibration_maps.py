@@ -65,14 +65,11 @@ def test_parametric_maps_have_the_least_log_loss(kind, bounded):
     )
 
 
-def test_a_slope_that_would_fall_is_none():
+def test_a_slope_that_would_fall_is_none_and_the_other_the_best():
     y, scores = rows_of(0)
     found = LogisticMap.fit(y, -scores)
     assert found.slope == 0.0
     assert found([-9.0])[0] == found([9.0])[0]
-
-
-def test_of_two_slopes_the_one_that_would_fall_is_none_and_the_other_the_best():
     z = np.linspace(-4, 4, 400)
     y = np.random.default_rng(0).random(400) < np.where(z < 0, 0.3 - 0.03 * z, 0.3 + 0.15 * z)
     found = BetaMap.fit(y, expit(z))
@@ -214,10 +211,12 @@ def test_auto_has_parts_for_several_models_alone():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_mean_probability_is_the_prevalence(method):
+def test_the_mean_probability_is_the_prevalence_and_that_of_equal_scores(method):
     y, scores = rows_of(5, n_rare=60, n_majority=600)
     found = Calibration.fit(y, scores, method=method)
     assert found(scores).mean() == pytest.approx(y.mean(), rel=1e-6)
+    found = Calibration.fit(np.arange(50) < 5, np.full(50, 0.3), method=method)
+    assert found([-1.0, 0.3, 7.0]) == pytest.approx([0.1] * 3)
 
 
 def test_the_scale_of_scores_is_that_of_most_of_them():
@@ -227,13 +226,6 @@ def test_the_scale_of_scores_is_that_of_most_of_them():
     assert ScoreScale.of(
         read_score_levels(y, np.append(np.zeros(49), 700.0))
     ).spread == pytest.approx(0.7)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_equal_scores_get_the_prevalence(method):
-    y = np.arange(50) < 5
-    found = Calibration.fit(y, np.full(50, 0.3), method=method)
-    assert found([-1.0, 0.3, 7.0]) == pytest.approx([0.1] * 3)
 
 
 def test_joining_majority_levels_changes_next_to_nothing():
@@ -329,9 +321,6 @@ def test_what_is_no_probability_is_named(p, more, told):
 def test_what_cannot_be_learned_from_is_named(y, scores, weight, told):
     with pytest.raises(ValueError, match=told):
         Calibration.fit(y, scores, weight)
-
-
-def test_unknown_methods_and_missing_scores_are_named():
     y, scores = rows_of(0)
     with pytest.raises(ValueError, match=r"method='platt' is not one of"):
         Calibration.fit(y, scores, method="platt")

@@ -218,7 +218,7 @@ def test_rows_of_a_report_have_their_ids(month):
         ]
         assert len(tables) == 2
         cells = [row[0] for table in tables for row in table.rows]
-        cells += [row[3] for table in tables for row in table.rows if len(table.head) > 3][5:]
+        cells += [row[3] for table in tables for row in table.rows if len(table.heads) > 3][5:]
         for cell in cells:
             number, _, own = cell.replace(",", "").partition(" ")
             assert own == (f"({ids[int(number) - 1]})" if name else "")

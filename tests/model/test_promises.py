@@ -11,8 +11,9 @@ from draws import thorough
 from made_models import made_model
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.fit.demo import PAYMENTS, simulate_payments
+from rareclass.model import evaluate
 from rareclass.model.decisions import RareDecision
-from rareclass.model.evaluate import ERROR, Advice, PromiseVerdict, _a_period, judge_promises
+from rareclass.model.evaluate import ERROR, Advice, PromiseVerdict, judge_promises
 from rareclass.model.facts import ScoredRows, TrainingFacts
 from rareclass.model.targets import RareClassFacts
 
@@ -27,8 +28,8 @@ RULES = {
 N_DRAWS = 300 if thorough() else 40
 
 
-def judged(rule, random, n=3000, lift=2.5, alerts=None):
-    """Promises of a model judged on held-out rows; of `alerts` in the new ones its threshold."""
+def judged(rule, random, n=3000, lift=2.5, alerts=None, moved=0.0):
+    """Promises of a model; `moved`: of rows held out before those that the threshold was set on."""
     rare = [(random.random(size) < 0.02).astype(np.int16) for size in (3000, n)]
     held = ScoredRows(rare[0], random.normal(size=3000) + 2.5 * rare[0])
     new = ScoredRows(rare[1], random.normal(size=n) + lift * rare[1])
@@ -37,9 +38,10 @@ def judged(rule, random, n=3000, lift=2.5, alerts=None):
         chosen = replace(chosen, threshold=float(np.sort(new.scores)[-alerts - 1]))
     estimate = RareDecision(RareClassFacts("rare", "1", "0"), np.zeros(1)).estimate(held)
     facts = TrainingFacts(3000, 0, 0, True, 0.0, None, None, 0, True, None, estimate, {}, "")
-    model = made_model(None, None, held_out=held).with_thresholds(chosen.threshold, chosen)
+    first = held._replace(scores=held.scores + moved)
+    model = made_model(None, None, held_out=first).with_thresholds(chosen.threshold, chosen)
     model = replace(model, facts=replace(model.facts, training=facts))
-    return judge_promises(model, new, new.scores, np.arange(n) % 30 * 1.0)
+    return judge_promises(model, new, new.scores > chosen.threshold, np.arange(n) % 30 * 1.0)
 
 
 @pytest.mark.sampled(2)
@@ -56,10 +58,23 @@ def test_rows_like_those_of_training_break_a_promise_as_seldom_as_is_said(name):
     assert np.mean(np.concatenate(found) == PromiseVerdict.KEPT) >= 0.25
 
 
+@pytest.mark.parametrize("moved", [-0.7, 0.7])
+def test_alerts_are_judged_by_the_rows_that_the_threshold_was_set_on(moved):
+    found = judged(RULES["as many"], np.random.default_rng(2), 9000, moved=moved)
+    (own,) = (each for each in found.rows if "10,000" in each.name)
+    assert own.verdict == PromiseVerdict.KEPT
+
+
 def test_alerts_of_days_that_differ_are_tested_by_day():
-    counts = np.random.default_rng(0).negative_binomial(2, 0.2, (500, 14)) * 1.0
-    limits = (_a_period(each, 0.95)[1:] for each in counts)
+    counts = np.random.default_rng(0).negative_binomial(2, 0.2, (500, 14))
+    limits = (evaluate._a_period(each, 0.95)[1:] for each in counts)
     assert np.mean([low <= 8 <= high for low, high in limits]) >= 0.9
+    day, share = np.repeat(np.arange(14), 200), 8 / 200
+    called = (np.tile(np.arange(200), 14) < counts[:, day])[:200]
+    limits = [evaluate._share_of_alerts(each, day, 0.95)[1:] for each in called]
+    assert np.mean([low <= share <= high for low, high in limits]) >= 0.9
+    limits = [evaluate._share_of_alerts(each, None, 0.95)[1:] for each in called]
+    assert np.mean([low <= share <= high for low, high in limits]) < 0.75
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -89,6 +89,49 @@ def covered_periods(time: np.ndarray, period: str) -> CoveredPeriods:
     return CoveredPeriods(number, float(whole.sum()), True, starts, place)
 
 
+class AlertsAPeriod(NamedTuple):
+    """Alerts above each cut, in the whole periods that rows cover."""
+
+    periods: CoveredPeriods
+    mean: FloatArray  # shape (d + 1,)
+    variance: FloatArray  # shape (d + 1,)
+    rank: FloatArray  # shape (n,): weight of the row's period down to the row; 0 in a part period
+
+    @classmethod
+    def of(cls, held: HeldOutCuts, time: np.ndarray, period: str) -> "AlertsAPeriod":
+        """Count the held-out rows above each cut; O(n log n)."""
+        periods = covered_periods(time, period)
+        number, n = periods.number, max(periods.n, 1e-9)
+        weight = np.where(number >= 0, held.weight, 0.0)
+        order = np.argsort(number, kind="stable")
+        total, rank = np.cumsum(weight[order]), np.empty(len(weight))
+        first = np.searchsorted(number[order], number[order])
+        rank[order] = total - (total - weight[order])[first]
+        above, squares = (held.above(each) for each in (weight, weight * (2.0 * rank - weight)))
+        return cls(periods, above / n, (squares - above**2 / n) / max(n - 1.0, 1.0), rank)
+
+    def limits(self, held: HeldOutCuts, number: int) -> FloatArray:
+        """Of each whole period the highest score with more than `number` alerts at or above it."""
+        limits, over = np.full(int(self.periods.n), -np.inf), self.rank > number
+        np.maximum.at(limits, self.periods.number[over], held.score[over])
+        return np.sort(limits)
+
+    def cut_within(self, number: float, length: float, confidence: float) -> int:
+        r"""Return the lowest cut whose prediction limit of `length` periods is within `number`.
+
+        .. math:: L m + t \sqrt{L m + L \min(L, 1) (v - m) + L^2 v / n}
+
+        is Student's, of mean m and variance v, at least m, of n periods; the mean where n is 1.
+        """
+        n, reach, expected = self.periods.n, 0.0, length * self.mean
+        if self.periods.has_whole and n > 1:
+            variance = np.maximum(self.variance, self.mean)
+            differing = length * min(length, 1.0) * (variance - self.mean)
+            error = np.sqrt(expected + differing + length**2 * variance / n)
+            reach = special.stdtrit(n - 1.0, confidence) * error
+        return int(np.argmin(np.append(expected + reach <= number, False))) - 1
+
+
 @dataclass(frozen=True)
 class AtMostAlerts(Constraint):
     r"""At most `number` alerts in the next `rows` rows; the lowest threshold that keeps it.
@@ -97,6 +140,8 @@ class AtMostAlerts(Constraint):
     held-out rows and N to come, all drawn alike, the number of those to come that score above the
     (m + 1)-th highest held-out score is beta-binomial with (N, m + 1, n - m), whatever the
     distribution of scores. m is the greatest for which at most `number` has the confidence.
+
+    With times, the prediction limit of days that differ (`AlertsAPeriod`) is within `number`, too.
 
     With another prevalence the shares of both classes above a threshold are bounded exactly, and
     the count of a binomial beyond that: half of the chance of error for each.
@@ -119,8 +164,7 @@ class AtMostAlerts(Constraint):
         """Return the lowest cut with few enough alerts."""
         rate = np.add(*held.shares(prevalence))
         if confidence is None:
-            cut = int(np.flatnonzero(rate * self.rows <= self.number * (1.0 + 1e-12))[-1])
-            return ChosenCut(cut, True, float(rate[cut] * self.rows), self.number, HELD_OUT)
+            return _on_held_out(rate * self.rows, self.number)
         error = 1.0 - confidence
         n = float(held.trials[-1])
         most = None if prevalence is None else self._most(held, error, prevalence)
@@ -133,17 +177,17 @@ class AtMostAlerts(Constraint):
             return bool(over <= error / 2.0)
 
         procedure = EXCHANGEABLE_ROWS if most is None else TWO_CLASSES
-        return _lowest(keeps, len(rate) - 1, self.number, self.rows, procedure)
+        found = _lowest(keeps, len(rate) - 1, self.number, self.rows, procedure)
+        if held.time is None or most is not None:
+            return found
+        days = AlertsAPeriod.of(held, held.time, "day")
+        length = self.rows / max(float(days.mean[-1]), 1e-9)
+        within = days.cut_within(self.number, length, confidence)
+        return found._replace(cut=min(found.cut, within))
 
     def _most(self, held: HeldOutCuts, error: float, prevalence: float) -> FloatArray:
         """Upper bound of the share of rows above each cut."""
-        rare, majority = (
-            upper_bound(share * trials, trials, error / 4.0)
-            for share, trials in (
-                (held.recalls(), held.rare_trials),
-                (held.false_positive_rates(), held.majority_trials),
-            )
-        )
+        rare, majority = (upper_bound(*each, error / 4.0) for each in held.tests)
         return np.minimum(prevalence * rare + (1.0 - prevalence) * majority, 1.0)
 
 
@@ -158,9 +202,9 @@ class AtMostAlertsAPeriod(Constraint):
     however many rows a period has. So on the mean over samples a share ``1 - confidence`` of the
     periods to come has more at most. With fewer periods alerts are taken to arrive at random
     (Poisson): of those that score above the (m + 1)-th highest held-out score, the number in a new
-    period is negative binomial, exactly. Periods that differ by more than chance then break it more
-    often: therefore no held-out period may have more either, which alone bounds the share by
-    ``1 / (D + 1)``.
+    period is negative binomial, exactly. Periods that differ by more than chance would break it:
+    their prediction limit (`AlertsAPeriod`) is within `number` too, and no held-out period has
+    more, which alone bounds the share by ``1 / (D + 1)``.
     """
 
     formula: ClassVar[str] = "alerts <= {number} {a_period}"
@@ -191,44 +235,24 @@ class AtMostAlertsAPeriod(Constraint):
                 "held-out rows themselves.",
                 "Leave the prevalence out, or give the alerts per number of rows.",
             )
-        periods = covered_periods(held.time, self.period)
-        in_whole = np.where(periods.number >= 0, held.weight, 0.0)
-        above = np.concatenate([[0.0], np.cumsum(in_whole)])[held.ends]
-        n = max(periods.n, 1e-9)
+        alerts = AlertsAPeriod.of(held, held.time, self.period)
+        periods, n = alerts.periods, max(alerts.periods.n, 1e-9)
         if confidence is None:
-            cut = int(np.flatnonzero(above <= self.number * n * (1.0 + 1e-12))[-1])
-            return ChosenCut(cut, True, float(above[cut] / n), self.number, HELD_OUT)
+            return _on_held_out(alerts.mean, self.number)
         place = math.ceil(confidence * (n + 1) - 1e-9)
-        limits = np.array([-np.inf])
-        if periods.has_whole:
-            limits = np.sort(self._limits(held, periods.number))
+        limits = alerts.limits(held, self.number) if periods.has_whole else np.array([-np.inf])
         if periods.has_whole and place <= len(limits):
             procedure = EXCHANGEABLE_PERIODS.format(period=self.period)
-            cut = _last_above(held, limits[place - 1])
+            cut = held.at(limits[place - 1])
             return ChosenCut(cut, True, self.number, self.number, procedure, True)
-        share = n / (n + 1.0)
+        share, above = n / (n + 1.0), n * alerts.mean
 
         def keeps(cut: int, number: int) -> bool:
             return bool(special.betainc(above[cut] + 1.0, number + 1.0, share) >= confidence)
 
         found = _lowest(keeps, len(above) - 1, self.number, 2**40, POISSON)
-        return found._replace(cut=min(found.cut, _last_above(held, limits[-1])))
-
-    def _limits(self, held: HeldOutCuts, number: np.ndarray) -> np.ndarray:
-        """Of each whole period the highest score with more than `number` alerts at or above it."""
-        limits = np.full(int(number.max()) + 1, -np.inf)
-        for each in range(len(limits)):
-            own = np.flatnonzero(number == each)
-            over = np.flatnonzero(np.cumsum(held.weight[own]) > self.number)
-            if len(over):
-                limits[each] = held.score[own[over[0]]]
-        return limits
-
-
-def _last_above(held: HeldOutCuts, limit: float) -> int:
-    """Return the lowest cut that has only scores greater than `limit` above it."""
-    lowest = np.concatenate([[np.inf], held.score[held.ends[1:] - 1]])  # above each cut
-    return max(int(np.count_nonzero(lowest > limit)) - 1, 0)
+        within = alerts.cut_within(self.number, 1.0, confidence)
+        return found._replace(cut=min(found.cut, within, held.at(limits[-1])))
 
 
 class PeriodBudget(NamedTuple):
@@ -282,6 +306,12 @@ class PeriodBudget(NamedTuple):
             f"{self.n_above} of {counted(self.n_periods, self.period)}{part} {exceed} "
             f"{counted(self.number, 'alert')}{allowed}{most}."
         )
+
+
+def _on_held_out(alerts: FloatArray, number: int) -> ChosenCut:
+    """The last of the cuts with at most `number` alerts on the held-out rows."""
+    cut = int(np.flatnonzero(alerts <= number * (1.0 + 1e-12))[-1])
+    return ChosenCut(cut, True, float(alerts[cut]), number, HELD_OUT)
 
 
 def _lowest(

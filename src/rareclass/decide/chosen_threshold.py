@@ -90,15 +90,11 @@ class ChosenThreshold:
     def failing(self, bound: float) -> Self:
         """Return the threshold with a rule that is not met: its measure is only `bound`."""
         assert self.wanted is not None
-        finding = _not_met(self.rule, self.wanted, bound)
-        return replace(
-            self,
-            met=False,
-            guaranteed=False,
-            bound=bound,
-            shortfall=finding.values["shortfall"],
-            findings=(*self.findings, finding),
-        )
+        shortfall = abs(bound - self.wanted)
+        values = {"rule": self.rule, "wanted": self.wanted, "bound": bound, "shortfall": shortfall}
+        finding = Finding(FindingKind.CONSTRAINT_NOT_MET, values, {"confidence": "smaller"})
+        failed = replace(self, met=False, guaranteed=False, bound=bound, shortfall=shortfall)
+        return replace(failed, findings=(finding, *self.findings))
 
     def approximately(self, reason: str) -> Self:
         """Return the threshold with an inexact guarantee, and the finding that says why."""
@@ -122,15 +118,13 @@ class ChosenThreshold:
             f"alerts in {self.rows:,.0f} held-out rows, precision {self.precision.text()}, "
             f"recall {self.recall.text()}."
         )
-        if self.met:
-            return f"{words} {self.caveat()}".rstrip()
         remedy = ""
-        if self.confidence is not None:
+        if not self.met and self.confidence is not None:
             remedy = (
                 " Give more held-out rows, a smaller confidence or a weaker constraint; with "
                 "confidence=None there is no guarantee."
             )
-        return f"{words} {self.caveat()}{remedy}"
+        return f"{words} {self.caveat()}{remedy}".rstrip()
 
     def caveat(self) -> str:
         """Say by which bound the constraint is not met, and what is guaranteed; "" if all is well.
@@ -187,34 +181,25 @@ def describe(
 ) -> ChosenThreshold:
     """Describe the threshold of a cut, with intervals and findings."""
     cut, level = found.cut, _LEVEL if confidence is None else confidence
-    recall, fpr = (
-        exact_interval(float(share[cut]) * trials, trials, level)
-        for share, trials in (
-            (held.recalls(), held.rare_trials),
-            (held.false_positive_rates(), held.majority_trials),
-        )
-    )
+    recall, fpr = (exact_interval(float(hits[cut]), n, level) for hits, n in held.tests)
     alerts, rows = float(held.rare[cut] + held.majority[cut]), held.n_rare + held.n_majority
-    findings, shortfall = [], 0.0
-    if not found.met:
-        findings.append(_not_met(rule, found.wanted, found.bound))
-        shortfall = findings[0].values["shortfall"]
+    findings, bound = [], float(found.bound)
     if alerts == 0:
         findings.append(Finding(FindingKind.NO_ALERTS, {"rule": rule}))
     if found.guaranteed and not held.whole:
         trials = {"rare": held.rare_trials, "majority": held.majority_trials}
-        reason = {"reason": "weights are not whole", **trials}
-        findings.append(Finding(FindingKind.APPROXIMATE, reason))
-    return ChosenThreshold(
+        values = {"reason": "weights are not whole", **trials}
+        findings.append(Finding(FindingKind.APPROXIMATE, values))
+    chosen = ChosenThreshold(
         threshold=held.threshold(cut),
         rule=rule,
-        met=found.met,
+        met=True,
         confidence=confidence,
         guaranteed=found.guaranteed and held.whole,
         procedure=found.procedure,
-        bound=float(found.bound),
+        bound=bound,
         wanted=None if found.wanted is None else float(found.wanted),
-        shortfall=shortfall,
+        shortfall=0.0,
         alerts=alerts,
         rows=rows,
         precision=_precision(held, cut, level, prevalence),
@@ -226,12 +211,7 @@ def describe(
         useful_bound=None if found.useful is None else float(found.useful),
         findings=tuple(findings),
     )
-
-
-def _not_met(rule: str, wanted: float | None, bound: float) -> Finding:
-    shortfall = 0.0 if wanted is None else abs(float(bound) - float(wanted))
-    values = {"rule": rule, "wanted": wanted, "bound": bound, "shortfall": shortfall}
-    return Finding(FindingKind.CONSTRAINT_NOT_MET, values, {"confidence": "smaller"})
+    return chosen if found.met else chosen.failing(bound)
 
 
 def _precision(held: HeldOutCuts, cut: int, level: float, prevalence: float | None) -> Interval:
@@ -240,9 +220,7 @@ def _precision(held: HeldOutCuts, cut: int, level: float, prevalence: float | No
         trials = float(held.trials[cut])
         value = held.precisions(None)[cut] if trials > 0 else 0.0
         return exact_interval(float(value) * trials, trials, level)
-    rare, majority = held.rare_trials, held.majority_trials
-    found = (float(held.recalls()[cut]) * rare, rare)
-    false = (float(held.false_positive_rates()[cut]) * majority, majority)
+    found, false = ((float(hits[cut]), n) for hits, n in held.tests)
     return precision_at(found, false, level, prevalence)
 
 

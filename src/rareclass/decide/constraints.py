@@ -234,9 +234,9 @@ def precision_band(held: HeldOutCuts, error: float, prevalence: float) -> FloatA
     Half of `error` is for each class, divided evenly over ranks at which its share is bounded
     exactly; between two of these the bound is that of the worse one.
     """
-    recall = _from_below(held.recalls() * held.rare_trials, held.rare_trials, error / 2.0)
-    missed = held.majority_trials - held.false_positive_rates() * held.majority_trials
-    fpr = 1.0 - _from_below(missed, held.majority_trials, error / 2.0)
+    (found, n_rare), (false, n_majority) = held.tests
+    recall = _from_below(found, n_rare, error / 2.0)
+    fpr = 1.0 - _from_below(n_majority - false, n_majority, error / 2.0)
     return prevalence * recall / (prevalence * recall + (1.0 - prevalence) * fpr)
 
 
@@ -305,7 +305,7 @@ class LeastCost(Constraint):
         share = share * held.weight
         change = share * np.where(held.is_rare, review - fn, fp + review)
         none = float(share @ np.where(held.is_rare, fn, 0.0))
-        return none + np.concatenate([[0.0], np.cumsum(change)])[held.ends]
+        return none + held.above(change)
 
     def _column(self, held: HeldOutCuts, cost: Cost) -> FloatArray:
         if not isinstance(cost, str):

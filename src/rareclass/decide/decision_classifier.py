@@ -10,7 +10,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.alert_budget import PERIODS, AtMostAlertsAPeriod, covered_periods
-from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.rarity_scores import (
     RESPONSES,
     EstimatorWrapper,
@@ -20,7 +19,7 @@ from rareclass.decide.rarity_scores import (
 )
 from rareclass.decide.threshold_rule import ChosenBand, ReviewBand, ThresholdRule
 from rareclass.errors import ErrorKind, InputError
-from rareclass.findings import FindingKind, warn
+from rareclass.findings import warn
 from rareclass.folds import RareTimeSplit
 from rareclass.folds.dealing import read_times
 from rareclass.parameters import check_choice
@@ -270,14 +269,11 @@ class DecisionClassifier(EstimatorWrapper):
             self.decision_ = self.decision_.approximately(_REFITTED)
         if grouped:
             self.decision_ = self.decision_.approximately(_GROUPED)
-        band = isinstance(self.decision_, ChosenBand)
-        chosen: list[ChosenThreshold] = (
-            [self.decision_.block, self.decision_.review] if band else [self.decision_]
-        )
+        found = self.decision_
+        chosen = (found.block, found.review) if isinstance(found, ChosenBand) else (found,)
         self.threshold_ = chosen[0].threshold
         for one in chosen:
-            for finding in one.findings:
-                if finding.kind == FindingKind.CONSTRAINT_NOT_MET and self.unmet == "raise":
-                    raise InputError(one.says(), kind=ErrorKind.NOT_REACHABLE)
-                if finding.kind == FindingKind.CONSTRAINT_NOT_MET:
-                    warn(one.says(), finding=finding)
+            if not one.met and self.unmet == "raise":
+                raise InputError(one.says(), kind=ErrorKind.NOT_REACHABLE)
+            if not one.met:
+                warn(one.says(), finding=one.findings[0])

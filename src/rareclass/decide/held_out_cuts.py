@@ -93,6 +93,10 @@ class HeldOutCuts(NamedTuple):
         """Weight of all others."""
         return float(self.majority[-1])
 
+    def above(self, amounts: FloatArray) -> FloatArray:
+        """Sum of what the rows above each cut have of `amounts`, of shape (n,)."""
+        return _above(amounts, self.ends)
+
     def recalls(self) -> FloatArray:
         """Share of the rare rows above each cut."""
         return self.rare / self.n_rare
@@ -100,6 +104,13 @@ class HeldOutCuts(NamedTuple):
     def false_positive_rates(self) -> FloatArray:
         """Share of the majority above each cut."""
         return self.majority / self.n_majority
+
+    @property
+    def tests(self) -> tuple[tuple[FloatArray, float], tuple[FloatArray, float]]:
+        """Rows above each cut and all rows, as a test counts them: rare ones and others."""
+        recall, fpr = self.recalls(), self.false_positive_rates()
+        majority = (fpr * self.majority_trials, self.majority_trials)
+        return (recall * self.rare_trials, self.rare_trials), majority
 
     def precisions(self, prevalence: float | None) -> FloatArray:
         """Share of rare rows among those above each cut, at the prevalence meant; NaN at cut 0."""

@@ -37,8 +37,7 @@ BLOCK, REVIEW, PASS = "block", "review", "pass"
 class ThresholdRule:
     """A constraint that a threshold keeps on rows to come, with a confidence, or an aim.
 
-    Made by its class methods: `min_precision`, `min_recall`, `max_fpr`, `max_alerts`,
-    `least_cost`, `f_beta`, `as_many_as_rare`. `choose` finds the threshold on held-out scores.
+    Made by its class methods. `choose` finds the threshold on held-out scores.
 
     Held-out rows are a sample: the threshold that just keeps a constraint on them breaks it on
     fresh rows about every second time, and more often than that when it is the best of many. Here
@@ -185,7 +184,7 @@ class ThresholdRule:
         costs : mapping of str to array-like of shape (n,), optional
             Costs of each row, by the names that `least_cost` was given.
         time : array-like of shape (n,), optional
-            When each row was: for alerts a day.
+            When each row was: for alerts a day, and where days may differ in alerts for `rows`.
 
         Returns
         -------

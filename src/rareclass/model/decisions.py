@@ -213,18 +213,14 @@ class RareDecision:
         counts = np.bincount(2 * rare + called, weight, 4).reshape(2, 2)[::-1, ::-1]
         (true_rare, missed_rare), (false_rare, true_rest) = counts
         n_called = true_rare + false_rare
-        precision = None
+        found, false = (true_rare, true_rare + missed_rare), (false_rare, false_rare + true_rest)
+        precision, recall = None, widened(exact_interval(*found, _LEVEL), stretch)
         if n_called:
             precision = widened(exact_interval(true_rare, n_called, _LEVEL), stretch)
-        recall = widened(exact_interval(true_rare, true_rare + missed_rare, _LEVEL), stretch)
         shown = "none called" if precision is None else precision.text()
         measures = f"precision {shown}, recall {recall.text()}"
         brief = [f"Called rare: {counted(round(n_called), 'row')}, {measures}"]
         if prevalence is not None and n_called:
-            found, false = (
-                (true_rare, true_rare + missed_rare),
-                (false_rare, false_rare + true_rest),
-            )
             there = widened(precision_at(found, false, _LEVEL, prevalence), stretch)
             brief.append(f"Where {_percent(prevalence)} are rare: precision {there.text()}")
         lines = [measures[0].upper() + measures[1:]]
@@ -237,29 +233,19 @@ class RareDecision:
             lines, brief = [*lines, said], [*brief, said]
             is_names, names = [*self.classes, self._facts.rest_label], [*self.classes, "majority"]
             numbers = {"confusion": {"classes": is_names, "is_by_called": counts.tolist()}}
-        return Confusion(
-            title,
-            is_names,
-            names,
-            counts,
-            lines,
-            numbers
-            | {
-                "at_threshold": {
-                    "true_rare": int(true_rare),
-                    "false_rare": int(false_rare),
-                    "missed_rare": int(missed_rare),
-                    "true_rest": int(true_rest),
-                    "precision": None if precision is None else precision.value,
-                    "recall": recall.value,
-                },
-                "intervals_at_threshold": {
-                    "precision": None if precision is None else list(precision[1:]),
-                    "recall": list(recall[1:]),
-                },
-            },
-            brief,
-        )
+        numbers["at_threshold"] = {
+            "true_rare": int(true_rare),
+            "false_rare": int(false_rare),
+            "missed_rare": int(missed_rare),
+            "true_rest": int(true_rest),
+            "precision": None if precision is None else precision.value,
+            "recall": recall.value,
+        }
+        numbers["intervals_at_threshold"] = {
+            "precision": None if precision is None else list(precision[1:]),
+            "recall": list(recall[1:]),
+        }
+        return Confusion(title, is_names, names, counts, lines, numbers, brief)
 
     def _called_classes(
         self, classes: RareClassScores, weight: NDArray[np.float64] | None

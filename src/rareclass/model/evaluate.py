@@ -33,7 +33,7 @@ from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, deci
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate, RareClassScores, ScoredRows
 from rareclass.model.model import Model
-from rareclass.model.threshold import budget_of, budget_time, columns_beside, labelled_scores
+from rareclass.model.threshold import budget_time, columns_beside, labelled_scores
 from rareclass.model.times import alert_times
 from rareclass.stored import plain_data
 from rareclass.tables.columns import Column
@@ -195,9 +195,9 @@ class Promises:
 
 
 def judge_promises(
-    model: Model, rows: ScoredRows, scores: NDArray[Any], time: NDArray[Any] | None
+    model: Model, rows: ScoredRows, called: NDArray[np.bool_], time: NDArray[Any] | None
 ) -> Promises:
-    """Compare what a model of a rare class promised with labelled rows and the `scores` of all.
+    """Compare what a model of a rare class promised with labelled rows and the alerts of all.
 
     Broken: significantly worse, at 5 % over all promises together (Bonferroni). Kept: the 95 %
     interval of these rows lies within the limit, above the lower end of what was promised of the
@@ -208,9 +208,9 @@ def judge_promises(
     found, rule = [*_of_ranking(model, rows)], model.facts.rule
     if rule is not None and rule.wanted is not None:
         if rule.met:
-            found += _of_rule(rule, rule.wanted, rows, scores > rule.threshold, time)
+            found += _of_rule(rule, rule.wanted, rows, called, time)
     elif model.stated_prevalence is None:
-        found += _of_alerts(model, scores)
+        found += _of_alerts(model, called, time)
     return Promises(tuple(found))
 
 
@@ -235,21 +235,42 @@ def _at_level(found: Interval, level: float) -> Interval:
     return widened(found, normal_quantile(level) / normal_quantile(_LEVEL))
 
 
-def _of_alerts(model: Model, scores: NDArray[Any]) -> Iterator[Promise]:
-    """Yield the promise that alerts are as frequent as on held-out rows."""
-    n_alerts = int((scores > model.threshold).sum())
-    rate = alert_rate(model.held_out, model.threshold, n_alerts, len(scores))
-    if rate is not None:
-        now, often = WeightedRate.counted(rate.n_alerts, rate.n_rows), 1e4 * rate.expected.value
-        before, after = (partial(_times, 1e4, each.interval) for each in (rate.held_out, now))
-        yield Promise.judged("Alerts in 10,000 rows", before, after, often / 2, 2 * often, ",.3g")
+def _of_alerts(
+    model: Model, called: NDArray[np.bool_], time: NDArray[Any] | None
+) -> Iterator[Promise]:
+    """Yield the promise of as many alerts as on the rows that the threshold was set on."""
+    held, rule, before = model.held_out, model.facts.rule, None
+    if held is not None:
+        before = WeightedRate.of(held.scores, model.threshold, held.y == 1, held.weight)
+    if rule is not None and (
+        before is None or not np.isclose(before.value, rule.alerts / rule.rows)
+    ):
+        before = WeightedRate.counted(rule.alerts, rule.rows)
+    if before is not None:
+        often, now = 1e4 * before.value, partial(_share_of_alerts, called, time)
+        then, after = (partial(_times, 1e4, each) for each in (before.interval, now))
+        yield Promise.judged("Alerts in 10,000 rows", then, after, often / 2, 2 * often, ",.3g")
 
 
-def _a_period(alerts: NDArray[Any], level: float) -> Interval:
-    """Student's interval of the mean, as alerts of one period come together; at least Poisson's."""
-    mean, n = float(alerts.mean()), len(alerts)
-    reach = special.stdtrit(n - 1, 0.5 + level / 2.0) * np.sqrt(max(alerts.var(ddof=1), mean) / n)
-    return Interval(mean, max(mean - reach, 0.0), mean + reach)
+def _a_period(alerts: NDArray[Any], level: float, sizes: NDArray[Any] | float = 1.0) -> Interval:
+    """Student's interval of alerts a unit of size, by periods; of Poisson's variance at least."""
+    n, size = len(alerts), np.broadcast_to(sizes, len(alerts))
+    rate = float(alerts.sum() / size.sum())
+    variance = max(float(np.square(alerts - rate * size).sum()) / (n - 1), float(alerts.mean()))
+    reach = special.stdtrit(n - 1, 0.5 + level / 2.0) * np.sqrt(variance / n) / size.mean()
+    return Interval(rate, max(rate - reach, 0.0), rate + reach)
+
+
+def _share_of_alerts(
+    called: NDArray[np.bool_], time: NDArray[Any] | None, level: float
+) -> Interval:
+    """Interval of the share of alerts: of rows and, where times are known, of days that differ."""
+    exact = WeightedRate.counted(float(called.sum()), len(called)).interval(level)
+    place = None if time is None else covered_periods(time, "day").place
+    if place is None or not place.any():
+        return exact
+    of_days = _a_period(np.bincount(place, called), level, np.bincount(place))
+    return Interval(exact.value, min(exact.low, of_days.low), max(exact.high, of_days.high))
 
 
 def _times(factor: float, share: AtLevel, level: float) -> Interval:
@@ -276,8 +297,8 @@ def _of_rule(
             share, most = partial(exact_interval, here.n_above, here.n_periods), budget.allowed
             yield Promise.judged(f"Share of {budget.period}s over", most, share, highest=most)
     elif rule.batch is not None:
-        rate = WeightedRate.counted(float(called.sum()), len(called)).interval
-        per_batch, name = partial(_times, rule.batch, rate), f"Alerts in {rule.batch:,} rows"
+        share, name = partial(_share_of_alerts, called, time), f"Alerts in {rule.batch:,} rows"
+        per_batch = partial(_times, rule.batch, share)
         yield Promise.judged(f"{name}, at most", limit, per_batch, highest=limit, digits=",.3g")
     elif measure is not None:
         of_rows = partial(decision_row, "", rows.y == 1, rows.scores > rule.threshold)
@@ -353,11 +374,15 @@ def evaluate_file(
     every = labelled_scores(content, file, str(data), seen)
     decision, rows = content.decision, every.labelled()
     table: list[DecisionRow] = []
-    rate = quality = corrected = None
+    rate = quality = corrected = budget = None
+    promises = Promises()
     if isinstance(decision, RareDecision):
-        threshold, rare = content.threshold, rows.y == 1
-        n_alerts = int((every.scores > threshold).sum())
-        rate = alert_rate(content.held_out, threshold, n_alerts, len(every.scores))
+        threshold, rare, rule = content.threshold, rows.y == 1, content.facts.rule
+        called = every.scores > threshold
+        rate = alert_rate(content.held_out, threshold, int(called.sum()), len(called))
+        promises = judge_promises(content, rows, called, moments)
+        if moments is not None and rule is not None and rule.budget is not None:
+            budget = rule.budget.on(moments, called)
         table = decision_table(rare, rows.scores, threshold)
         if missed_cases is not None:
             corrected = missed_case_measures(
@@ -370,10 +395,6 @@ def evaluate_file(
     drift = drift_of(seen, rate)
     if strict:
         refuse_drift(drift, str(data))
-    budget, promises = None, Promises()
-    if isinstance(decision, RareDecision):
-        promises = judge_promises(content, rows, every.scores, moments)
-        budget = None if moments is None else budget_of(content, moments, every.scores)
     return EvaluatedFile(
         decision.estimate(rows),
         decision.confusion(rows),

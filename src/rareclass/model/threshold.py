@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.decide.alert_budget import AtMostAlerts, AtMostAlertsAPeriod, PeriodBudget
+from rareclass.decide.alert_budget import AtMostAlerts, AtMostAlertsAPeriod
 from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand, precision_from
 from rareclass.decide.class_thresholds import (
     greatest_multiples,
@@ -36,7 +36,7 @@ from rareclass.model.decisions import refuse_levels
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.model.targets import RareClassFacts
-from rareclass.model.times import alert_times, costs_of
+from rareclass.model.times import alert_times, costs_of, times_of
 from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
@@ -83,9 +83,14 @@ class DecisionRule:
         """Say whether it speaks of hours, days or weeks."""
         return isinstance(self.rule.constraint, AtMostAlertsAPeriod)
 
+    @property
+    def reads_time(self) -> bool:
+        """Say whether it looks at times that are known: alerts of a day come together."""
+        return self.needs_time or isinstance(self.rule.constraint, AtMostAlerts)
+
     def columns_of(self, file: TableFile | SvmlightFile, time: str | None) -> pl.DataFrame | None:
         """Read the columns that the rule needs; None where it needs none."""
-        names = self.columns if time is None or not self.needs_time else [*self.columns, time]
+        names = self.columns if time is None or not self.reads_time else [*self.columns, time]
         return columns_beside(file, names) if names else None
 
     def values(
@@ -98,9 +103,11 @@ class DecisionRule:
         """
         named = {name: setting("costs", name) for name in self.columns}
         costs = {name: costs_of(columns[name], numbers, named[name]) for name in named}
-        if time is None or not self.needs_time:
+        if time is None or not self.reads_time:
             return RuleValues(costs)
-        return RuleValues(costs, time, alert_times(columns[time], numbers))
+        if self.needs_time:
+            return RuleValues(costs, time, alert_times(columns[time], numbers))
+        return RuleValues(costs, time, times_of(columns[time], numbers, setting("time")))
 
     def choose(self, scored: ScoredRows, values: RuleValues = NO_VALUES) -> ChosenThreshold:
         """Choose the threshold; raises `InputError` where these rows cannot judge the rule."""
@@ -379,16 +386,6 @@ def budget_time(model: "Model") -> str | None:
     """Return the column of times by which the model's threshold limits alerts; None without one."""
     rule = model.facts.rule
     return None if rule is None or rule.budget is None else rule.budget.time
-
-
-def budget_of(
-    model: "Model", time: NDArray[Any], scores: NDArray[np.float64]
-) -> PeriodBudget | None:
-    """Count the alerts of rows by the budget that the model's threshold is to keep, if any."""
-    rule = model.facts.rule
-    if rule is None or rule.budget is None:
-        return None
-    return rule.budget.on(time, scores > model.threshold)
 
 
 def labelled_scores(

@@ -68,7 +68,7 @@ def report_on_model(
     promises = None
     if rows.weight is None:
         scored = ScoredRows(rows.y.astype(np.int16), rows.scores)
-        promises = judge_promises(content, scored, rows.scores, rows.time)
+        promises = judge_promises(content, scored, rows.scores > threshold, rows.time)
     judged = JudgedModel.of(content, rows.y, rows.scores, rows.weight, rows.time, rows.costs)
     days = groups = None
     if rows.time is not None and rows.time_column is not None:
