@@ -23,8 +23,6 @@ from rareclass.estimators.estimator import FitsRows, learned, same_columns
 from rareclass.folds.splitters import stratified
 from rareclass.labels.two_classes import Labels
 from rareclass.metrics import average_precision, roc_auc
-from rareclass.metrics.areas import auc_of_cells, average_precision_of_cells
-from rareclass.metrics.rare_cells import RareCells
 
 
 class Fold(NamedTuple):
@@ -87,11 +85,6 @@ Model = TypeVar("Model", bound=BaseEstimator)
 Scoring = Callable[[np.ndarray, np.ndarray, Any], float]
 
 SCORINGS: dict[str, Scoring] = {"roc_auc": roc_auc, "average_precision": average_precision}
-# Those that need rows only as counted between the rare scores: sums over the majority.
-OF_CELLS: dict[Any, Callable[[RareCells], float]] = {
-    roc_auc: auc_of_cells,
-    average_precision: average_precision_of_cells,
-}
 
 
 def as_scoring(scoring: Any, known: Mapping[str, Scoring] = SCORINGS) -> Scoring:

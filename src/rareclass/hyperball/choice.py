@@ -12,7 +12,6 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from rareclass.estimators.search import as_good_as_best
 from rareclass.hyperball.ball import Ball, fit_ball, one_class_start
@@ -31,6 +30,7 @@ from rareclass.hyperball.problem import BallSpace, Points
 from rareclass.kernels.kernels import make_kernel, needs_width
 from rareclass.metrics.intervals import wilson_interval
 from rareclass.parameters import read_numbers
+from rareclass.rows.source import stacked
 
 # The first of each is what a single rare label, which allows no choice, is left with. Where the
 # share puts the border, the first of equally good candidates wins as well, and a few labels are
@@ -118,13 +118,11 @@ class CandidateBalls(NamedTuple):
         whole = pools[0]
         if len(pools) > 1:
             rows, first = np.unique(np.concatenate([one.rows for one in pools]), return_index=True)
-            is_sparse = sparse.issparse(whole.X)
-            X = (sparse.vstack if is_sparse else np.concatenate)([one.X for one in pools])
             whole = whole._replace(
                 rows=rows,
                 kinds=np.concatenate([one.kinds for one in pools])[first],
                 weight=np.concatenate([one.weight for one in pools])[first],
-                X=(sparse.csr_array(X) if is_sparse else X)[first],
+                X=stacked([one.X for one in pools])[first],
                 rare_share=sum(one.rare_share for one in pools),
             )
         return cls(tried, whole, known.grouping, replace(settings, **_LOOSE))

@@ -11,6 +11,7 @@ from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Background
 from rareclass.hyperball.problem import InputSpace, Points
 from rareclass.labels.two_classes import plain
+from rareclass.rows.source import stacked
 
 # Quantiles that bound the typical range of the inside and of the outside.
 _LOW, _HIGH = 0.05, 0.95
@@ -315,7 +316,7 @@ def take_picture(model: FittedBalls, number: int) -> BallPicture:
 def _widest_plane(ball: Ball, near: Points, far: Points) -> np.ndarray:
     """Return two orthonormal axes, shape (p, 2)."""
     parts = [near.take(np.flatnonzero(ball.kinds != RARE)).features, far.features]
-    others = sparse.vstack(parts).tocsr() if sparse.issparse(parts[0]) else np.concatenate(parts)
+    others = stacked(parts)
     if not others.shape[0]:
         others = near.features
     mean = np.asarray(others.mean(axis=0)).ravel()

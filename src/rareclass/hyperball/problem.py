@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.kernels.expansion import whiten
-from rareclass.kernels.kernels import Kernel, Matrix
+from rareclass.kernels.kernels import Kernel, Matrix, squared_norms
 from rareclass.kernels.landmarks import pivoted_cholesky
 
 # How near, relative to the sum of the numbers added up, a sum is right.
@@ -115,10 +115,7 @@ class Points:
 
     def squared_norms(self) -> np.ndarray:
         r"""Squared distance of each point to the origin, :math:`r_i + \|z_i\|^2`."""
-        Z = self.features
-        if sparse.issparse(Z):
-            return self.residual + np.asarray(Z.multiply(Z).sum(axis=1)).ravel()
-        return self.residual + np.einsum("ij,ij->i", Z, Z)
+        return self.residual + squared_norms(self.features)
 
     def squared_distances(self, center: np.ndarray) -> np.ndarray:
         r"""Squared distance of each point to a centre: :math:`r_i + \|z_i - c\|^2`, shape (n,)."""
@@ -126,8 +123,7 @@ class Points:
         if sparse.issparse(Z):
             distances = self.squared_norms() - 2.0 * (Z @ center) + center @ center
             return np.maximum(distances, 0.0)
-        apart = Z - center
-        return self.residual + np.einsum("ij,ij->i", apart, apart)
+        return self.residual + squared_norms(Z - center)
 
     def combine(self, weights: np.ndarray) -> np.ndarray:
         r"""Return the combination :math:`\sum_i w_i z_i`, shape (p,)."""
@@ -163,8 +159,7 @@ class InputSpace:
         center = self.input_center(center)
         if sparse.issparse(X):  # rows that were not shifted, from a centre that was
             return self.points(X).squared_distances(center)
-        apart = X - center
-        return np.einsum("ij,ij->i", apart, apart)
+        return squared_norms(X - center)
 
     def input_center(self, center: np.ndarray) -> np.ndarray:
         """Return a centre in the units of the features."""
@@ -188,8 +183,7 @@ class KernelSpace:
         """Project rows on the span of the landmarks; the residual is what that leaves out."""
         X = X.astype(np.float64)
         features = self.kernel.block(X, self.landmarks) @ self.whitener
-        residual = self.kernel.diag(X) - np.einsum("ij,ij->i", features, features)
-        return Points(features, np.maximum(residual, 0.0))
+        return Points(features, np.maximum(self.kernel.diag(X) - squared_norms(features), 0.0))
 
     def squared_distances(self, X: Matrix, center: np.ndarray) -> np.ndarray:
         r"""Return :math:`k(x, x) - 2 \sum_l \beta_l k(x_l, x) + \|c\|^2` for every row of X."""

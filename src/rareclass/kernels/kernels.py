@@ -37,7 +37,7 @@ class CentredPoints(NamedTuple):
         """Distances do not change with the origin; near the points fewer digits cancel."""
         centre = Z.mean(axis=0)
         points = Z - centre
-        return cls(points, centre, _squared_norms(points))
+        return cls(points, centre, squared_norms(points))
 
 
 class Kernel(Protocol):
@@ -69,11 +69,11 @@ class DistanceKernel:
         """
         if sparse.issparse(X):
             P = _inner_products(X, Z, out)
-            self.from_products(P, _squared_norms(X), _squared_norms(Z))
+            self.from_products(P, squared_norms(X), squared_norms(Z))
             return P
         near = Z if isinstance(Z, CentredPoints) else CentredPoints.of(Z)
         X = X - near.centre
-        norms, n_points = _squared_norms(X), len(near.points)
+        norms, n_points = squared_norms(X), len(near.points)
         P = np.empty((len(X), n_points), np.result_type(X, near.points)) if out is None else out
         step = max(_STRIP_BYTES // max(n_points * P.itemsize, 1), _LEAST_STRIP_ROWS)
         for start in range(0, len(X), step):
@@ -135,7 +135,7 @@ class Linear:
 
     def diag(self, X: Matrix) -> np.ndarray:
         """Squared norm of every row."""
-        return _squared_norms(X)
+        return squared_norms(X)
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Polynomial:
 
     def diag(self, X: Matrix) -> np.ndarray:
         """k(x, x) of every row."""
-        return (_squared_norms(X) / self.width**2 + self.offset) ** self.degree
+        return (squared_norms(X) / self.width**2 + self.offset) ** self.degree
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,8 @@ def _inner_products(X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.n
     return P.toarray() if sparse.issparse(P) else P
 
 
-def _squared_norms(X: Matrix) -> np.ndarray:
+def squared_norms(X: Matrix) -> np.ndarray:
+    """Squared length of every row, shape (n,)."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)

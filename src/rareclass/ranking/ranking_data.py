@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rareclass.estimators.search import OF_CELLS, Fold, Scoring
+from rareclass.estimators.search import Fold, Scoring
 from rareclass.folds.majority_part import DrawnRows, draw_class
 from rareclass.kernels.expansion import (
     Coordinates,
@@ -30,13 +30,12 @@ from rareclass.kernels.kernels import KERNELS, FeatureScaled, given_width, make_
 from rareclass.kernels.landmarks import LandmarkCandidates, Landmarks, choose_landmarks
 from rareclass.labels.two_classes import Labels
 from rareclass.machine import factorising, parse_bytes, size_text
-from rareclass.metrics.rare_cells import RareCells, find_cells, weigh
 from rareclass.ranking.losses import LabellingLoss, Loss
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingScores, RankingTarget
-from rareclass.rows import Block, Budget, Rows, RowSource, RowValues, Token, rows_of
+from rareclass.rows import Budget, Rows, RowSource, RowValues, Token, rows_of
 
 # Solvers in step share a pass of the rows; sixteen are the paper's path.
 MOST_AT_ONCE = 16
@@ -274,52 +273,20 @@ class PreparedRanking:
     ) -> np.ndarray:
         """Measures of the solutions of each fold on the rows that it tests.
 
-        Of shape (measures, folds, solutions). Where all measures allow it no score leaves its
-        block: rows are counted between the rare scores, in a pass for each fold.
+        Of shape (measures, folds, solutions); a pass for each fold and as many solutions as there
+        is room for the scores of.
         """
-        scores, of_cells = [], [OF_CELLS[each] for each in measures if each in OF_CELLS]
+        scores = []
         for fold, path in zip(folds, paths, strict=True):
-            if len(of_cells) == len(measures):
-                cells = self._cells(coefficients_of(path), fold.tested)
-                scores.append([[measure(each) for each in cells] for measure in of_cells])
-                continue
-            rows = self.scored(coefficients_of(path), tested=fold.tested)
-            y, weight, columns = rows.y, rows.weight, rows.scores.T
-            scores.append([[measure(y, each, weight) for each in columns] for measure in measures])
-        return np.array(scores).swapaxes(0, 1)
-
-    def _cells(self, coefficients: np.ndarray, tested: np.ndarray) -> list[RareCells]:
-        """The rows of a mask counted between their rare scores, for a column of scores each."""
-        labels, held = self.target.labels, tested[self.target.labels.rare]
-        rare = expand(self.rare_kernel[held], coefficients)
-        of_rare = None if labels.majority_weight is None else labels.rare_weight[held]
-        placed = [np.unique(each, return_inverse=True) for each in rare.T]
-        distinct = [scores for scores, _ in placed]
-        chosen = RowValues(tested[labels.majority])
-        counts = self.rows.sum(
-            _counts_of_block, self.expansion, coefficients, chosen, distinct, of_rare is not None
-        )
-        return [
-            RareCells(scores, weigh(at, of_rare, len(scores)), tied=each[1::2], gaps=each[0::2])
-            for (scores, at), each in zip(placed, counts, strict=True)
-        ]
-
-
-def _counts_of_block(
-    block: Block,
-    expansion: KernelExpansion,
-    coefficients: np.ndarray,
-    chosen: RowValues,
-    distinct: Sequence[np.ndarray],
-    weighted: bool,
-) -> tuple[np.ndarray, ...]:
-    """Weight of the chosen rows in each cell around the rare scores, for each column."""
-    scores = block_scores(block, expansion, coefficients, None, chosen)
-    weight = block.weight[chosen.of(block)] if weighted else None
-    return tuple(
-        weigh(find_cells(among, np.ascontiguousarray(column), True), weight, 2 * len(among) + 1)
-        for among, column in zip(distinct, scores.T, strict=True)
-    )
+            of_fold: list[list[float]] = []
+            for start in range(0, len(path), self.columns_at_once):
+                some = path[start : start + self.columns_at_once]
+                rows = self.scored(coefficients_of(some), tested=fold.tested)
+                y, weight = rows.y, rows.weight
+                for column in np.ascontiguousarray(rows.scores.T):
+                    of_fold.append([measure(y, column, weight) for measure in measures])
+            scores.append(of_fold)
+        return np.array(scores).transpose(2, 0, 1)
 
 
 def coefficients_of(solutions: Sequence[Solution]) -> np.ndarray:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import RankScorer, read_features, same_columns
 from rareclass.kernels.expansion import block_rows
-from rareclass.kernels.kernels import DistanceKernel, FeatureScaled, Kernel, Matrix
+from rareclass.kernels.kernels import DistanceKernel, FeatureScaled, Kernel, Matrix, squared_norms
 from rareclass.labels.two_classes import Labels, RowNumbers, plain, read_labels
 from rareclass.ranking.losses import SmoothedHinge, make_loss
 from rareclass.ranking.machine import KernelMachine
@@ -290,7 +290,7 @@ def _residuals(block: Block, kernel: Kernel, points: Matrix, whitener: np.ndarra
     X, Z = (A.astype(np.float64, copy=False) for A in (block.X, points))
     squares = np.asarray(kernel.diag(X), dtype=np.float64)
     features = kernel.block(X, Z) @ whitener
-    left = np.maximum(squares - np.einsum("ij,ij->i", features, features), 0.0)
+    left = np.maximum(squares - squared_norms(features), 0.0)
     return np.column_stack([outside * np.sqrt(left), outside, squares])
 
 
