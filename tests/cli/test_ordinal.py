@@ -153,7 +153,7 @@ def test_labels_that_are_no_levels(days, risks, tmp_path):
         stays().with_columns(days=pl.lit(level)).write_csv(tmp_path / "t.csv")
         assert wrong in fit_in_vain(tmp_path / "t.csv", "-t", "days", *METHOD)
     said = fit_in_vain(days.train, "-t", "age", *METHOD)
-    says(said, "different numbers, a measurement rather than levels", "Bin them first")
+    says(said, "different numbers in 300 rows, a measurement rather than levels", "Bin")
 
 
 def test_a_new_file_with_other_levels(days, tmp_path):

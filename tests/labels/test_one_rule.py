@@ -111,6 +111,9 @@ def levels_of_file(path, order=None):
 
 @given(labels=labels_of_rows, order=st.sampled_from([None, ("no", "yes", "b", "1", "0")]))
 @example(labels=["10", "9", "9.0", "9"], order=None)
+@example(labels=[str(k) for k in range(100)] * 2, order=None)
+@example(labels=[str(k) for k in range(101)] * 2, order=None)
+@example(labels=[f"{k}.5" for k in range(60)], order=None)
 @as_they_come
 def test_the_same_labels_have_the_same_levels(tmp_path, labels, order):
     table = written(labels, tmp_path)

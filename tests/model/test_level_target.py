@@ -8,11 +8,12 @@ import pytest
 
 from faults import refused
 from rareclass.errors import ErrorKind
+from rareclass.labels.levels import MOST_LEVELS
 from rareclass.labels.spelling import codes_among
 from rareclass.model.facts import RankingEstimate
-from rareclass.model.targets import MOST_LEVELS, FoundLabels, level_target, rare_target
+from rareclass.model.targets import FoundLabels, level_target, rare_target
 
-MEASURED = [str(k / 4) for k in range(MOST_LEVELS + 1)]
+MEASURED = [str(k / 4) for k in range(MOST_LEVELS + 1)] * 2
 
 
 def found(labels):
@@ -32,7 +33,7 @@ def test_numbers_are_ordered_by_size_and_not_as_text():
     assert target.level_counts == (1, 1, 2, 1)
     assert target.majority == 2
     assert target.n_codes == 4
-    assert read(*MEASURED[1:]).n_codes == MOST_LEVELS
+    assert read(*MEASURED[1 : MOST_LEVELS + 1] * 2).n_codes == MOST_LEVELS
     # A number that is written in two ways is one level.
     target = read("1", "01", "1e0", "2")
     assert target.levels == ("1", "2")

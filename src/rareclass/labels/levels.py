@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, first_names, nearest_name, setting
+from rareclass.errors import first_names, label_error, nearest_name, setting
 from rareclass.labels.spelling import codes_among, label_value
 from rareclass.labels.two_classes import (
     Labels,
@@ -19,9 +19,11 @@ from rareclass.labels.two_classes import (
     row_weights,
 )
 
-# Past so many levels a target is a measurement, and each level costs a sort of the held rows.
-_MOST_LEVELS = 1000
+# A target of more different numbers is a measurement: each level costs a sort of the held rows.
+MOST_LEVELS = 100
+_MOST_MEASURED = 1000  # of rows that a ranking is measured on
 _SHOWN = 12
+_COLUMN = "Unknown label type: y"  # scikit-learn's words
 
 
 def read_levels(
@@ -37,7 +39,8 @@ def read_levels(
     must be `n_rows`.
 
     Raises `ValueError` on fewer than two levels with rows, a missing label, one that is not among
-    `levels` (naming row and value), text without `levels`, a wrong length or a weight below zero.
+    `levels` (naming row and value), text or a measurement without `levels` (`refuse_measurements`),
+    a wrong length or a weight below zero.
 
     >>> target = read_levels(["low", "low", "high"], levels=["low", "medium", "high"])
     >>> target.majority_label, target.rare.tolist(), target.codes.tolist()
@@ -47,7 +50,7 @@ def read_levels(
     y = label_column(y, n_rows)
     weight = row_weights(sample_weight, len(y), relative=True)
     kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
-    order, codes = _encode(y, levels, kept)
+    order, codes = _encode(y, levels, kept, MOST_LEVELS)
     count = np.bincount(codes, minlength=len(order))
     mass = count if weight is None else np.bincount(codes, weight[kept], len(order))
     if not count.any():
@@ -81,7 +84,7 @@ def encode(y: Any, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:
     y = label_array(y)
     if y.ndim != 1:
         raise ValueError(f"y must have one dimension, but its shape is {y.shape}.")
-    return _encode(y, levels, np.arange(len(y)))
+    return _encode(y, levels, np.arange(len(y)), _MOST_MEASURED)
 
 
 def _order_of(y: Any) -> Sequence[Any] | None:
@@ -92,15 +95,17 @@ def _order_of(y: Any) -> Sequence[Any] | None:
     return None
 
 
-def _encode(y: np.ndarray, levels: Any, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _encode(
+    y: np.ndarray, levels: Any, kept: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The levels in order, and the position of the label of each of the rows that are kept."""
     y = y[kept]
     refuse_missing(y, kept=kept)
     # Each different label is looked up once: there are few, in any number of rows.
     found, inverse = _distinct(y)
     if levels is None and not any(isinstance(label, (str, bytes)) for label in found):
-        levels, codes = np.unique(y, return_inverse=True)
-        _refuse_measurements(levels, len(y))
+        levels, codes, rows = np.unique(y, return_inverse=True, return_counts=True)
+        refuse_measurements(levels, rows, _COLUMN, most)
         return levels, codes
     labels = [plain(label) for label in found]
     order = None if levels is None else _checked_levels(levels)
@@ -110,10 +115,11 @@ def _encode(y: np.ndarray, levels: Any, kept: np.ndarray) -> tuple[np.ndarray, n
         "y",
         lambda label: int(kept[np.argmax(inverse == labels.index(label))]),
     )
+    codes = np.array([code_of[label] for label in labels], dtype=np.intp)[inverse]
     if order is None:
         order = np.array(names)
-        _refuse_measurements(order.astype(float), len(y))
-    return order, np.array([code_of[label] for label in labels], dtype=np.intp)[inverse]
+        refuse_measurements(order.astype(float), np.bincount(codes), _COLUMN, most)
+    return order, codes
 
 
 def _distinct(y: np.ndarray) -> tuple[list[Any], np.ndarray]:
@@ -176,11 +182,10 @@ def order_labels(
         first = min(words or texts or labels, key=row_of)
         is_text = first not in words or not isinstance(value_of[first], float)
         what = "is text, which has no order of its own" if is_text else "is not a level"
-        raise InputError(
+        raise label_error(
             f"row {row_of(first)} of {where}: {first!r} {what}.",
             "Correct it or leave it empty, or name all labels from the lowest to the highest "
             f"({setting('levels')}); there are {_shown(labels)}.",
-            ErrorKind.LABELS,
             value=first,
         )
     place = dict[Any, int](zip(sorted(numbers), range(len(numbers)), strict=True))
@@ -202,25 +207,36 @@ def _refuse_unknown(
     first = min(unknown, key=row_of)
     more = f" ({_shown(unknown)} are not)" if len(unknown) > 1 else ""
     near = nearest_name(first, levels) if _all_text([first, *levels]) else None
-    raise InputError(
+    raise label_error(
         f"row {row_of(first)} of {where}: {first!r} is not among the levels {_shown(levels)}"
         f"{more}.",
         (f"Did you mean {near!r}? " if near else "")
         + f"Add it at its place to {setting('levels')}, correct it, or leave such rows out.",
-        ErrorKind.LABELS,
         value=first,
     )
 
 
-def _refuse_measurements(found: np.ndarray, n_rows: int) -> None:
-    whole = found.dtype.kind != "f" or bool((found == np.floor(found)).all())
-    most = _MOST_LEVELS if whole else min(_MOST_LEVELS, max(n_rows // 2, _SHOWN))
-    if len(found) > most:
-        raise ValueError(
-            f"Unknown label type: y holds {len(found):,} different numbers in {n_rows:,} rows, a "
-            "measurement rather than levels. Cut it into levels first, with "
-            "numpy.digitize(y, cuts) say."
-        )
+def refuse_measurements(
+    values: np.ndarray, rows: np.ndarray, where: str, most: int = MOST_LEVELS
+) -> None:
+    """Refuse a target of too many different numbers, in increasing order; `rows` are of each.
+
+    At most 100 are levels, and of numbers with a fraction no more than half as many as rows, or 12.
+    Raises `InputError` with values of the column `where` at which to cut it.
+    """
+    n_rows = int(rows.sum())
+    if values.dtype.kind == "f" and (values != np.floor(values)).any():
+        most = min(most, max(n_rows // 2, _SHOWN))
+    if len(values) <= most:
+        return
+    cuts = values[np.searchsorted(np.cumsum(rows), n_rows * np.array([0.5, 0.75, 0.9]))]
+    shown = ", ".join(f"{cut:g}" for cut in np.unique(cuts))
+    raise label_error(
+        f"{where} holds {len(values):,} different numbers in {n_rows:,} rows, "
+        f"a measurement rather than levels; {most:,} are taken at most.",
+        "Bin them first, into a column that says how many of some bounds a number is above, such "
+        f"as {shown} (its median, upper quarter and tenth), or name them all: {setting('levels')}.",
+    )
 
 
 def _all_text(labels: Any) -> bool:

@@ -20,7 +20,7 @@ from rareclass.encoding.target import (
     read_rare_or_rest,
 )
 from rareclass.errors import InputError, counted, first_names, label_error, setting
-from rareclass.labels.levels import order_labels
+from rareclass.labels.levels import order_labels, refuse_measurements
 from rareclass.labels.spelling import (
     codes_among,
     label_value,
@@ -32,8 +32,6 @@ from rareclass.labels.two_classes import few_of, rare_among, words_of_few
 if TYPE_CHECKING:
     from rareclass.model.facts import RankingEstimate
 
-# Numbers with more different values than this are a measurement; those of levels are few.
-MOST_LEVELS = 100
 # Fewer held-out rows than this, rare or of a level, make for rough measures.
 _FEW_RARE, _FEW_OF_LEVEL = 10, 5
 _MOST_OTHERS, _MOST_SHOWN = 5, 20
@@ -320,13 +318,15 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
     level only; or so many numbers that they are no levels.
     """
     _check_labels(found.counts)
-    where = f"the target {found.column!r}"
-    levels, code_of = order_labels([*found.counts], wanted, where, found.row_of)
-    if wanted is None and len(levels) > MOST_LEVELS:
-        raise _too_many(found, len(levels))
+    column = f"target {found.column!r}"
+    levels, code_of = order_labels([*found.counts], wanted, f"the {column}", found.row_of)
     counts = [0] * len(levels)
     for label, n_rows in found.counts.items():
         counts[code_of[label]] += n_rows
+    if wanted is None:
+        refuse_measurements(
+            np.array(levels, float), np.array(counts), f"The target {found.column!r}"
+        )
     majority = levels[counts.index(max(counts))]
     if max(counts) == sum(counts):
         raise _one_only(majority, max(counts), "level", "levels")
@@ -342,21 +342,6 @@ def _one_only(label: str, n_rows: int, one: str, many: str) -> InputError:
     return label_error(
         f"The target holds one {one} only: {label!r} in all {counted(n_rows, 'row')}.",
         f"Two {many} are needed, at least one row of each.",
-    )
-
-
-def _too_many(found: FoundLabels, n_levels: int) -> InputError:
-    """Return the error of numbers that are a measurement, with values at which to cut them."""
-    values = np.array([float(label) for label in found.counts])
-    order = np.argsort(values)
-    rows = np.cumsum(np.array(list(found.counts.values()))[order])
-    cuts = values[order][np.searchsorted(rows, rows[-1] * np.array([0.5, 0.75, 0.9]))]
-    shown = ", ".join(f"{cut:g}" for cut in np.unique(cuts))
-    return label_error(
-        f"The target {found.column!r} holds {n_levels:,} different numbers, a measurement "
-        f"rather than levels; {MOST_LEVELS} are taken at most.",
-        "Bin them first, into a column that says how many of some bounds a number is above, such "
-        f"as {shown} (its median, upper quarter and tenth).",
     )
 
 

@@ -92,8 +92,8 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
     Parameters
     ----------
     levels : sequence or None, default=None
-        The levels in increasing order; some may have no rows. None takes the order of numbers, or
-        that of an ordered categorical. Text needs it.
+        The levels in increasing order; some may have no rows. None takes the order of numbers, 100
+        at most, or that of an ordered categorical. Text needs it.
     kernel, width : as in `RankRC`
     lam : float, default=2**-8
         Strength of the regulariser, above 0. Larger is smoother; see `OrdinalRankRCCV`.
