@@ -17,7 +17,7 @@ from made_models import made_model
 from made_tables import skimmed_shops
 from rareclass import SKOPS_TRUSTED, RareClassifier, to_onnx
 from rareclass.encoding import table_statistics, views
-from rareclass.encoding.encoders import TableEncoder
+from rareclass.encoding.encoders import TypedColumns
 from rareclass.encoding.typed_table import read_table
 from rareclass.encoding.views import VIEWS
 from rareclass.ensemble.combined_ranking import CombinedRanking
@@ -231,7 +231,7 @@ def table_of(y):
     return pd.DataFrame({"x": np.random.default_rng(1).normal(size=len(y)) + y})
 
 
-ENCODER = TableEncoder([])  # a model file has one; the classifier reads tables by itself
+ENCODER = TypedColumns([])  # a model file has one; the classifier reads tables by itself
 
 
 def coded(n=1200, seed=0):

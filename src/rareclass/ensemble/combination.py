@@ -176,15 +176,13 @@ class Combination(NamedTuple):
             for each, weight in self.in_use()
         ]
 
-    def pooled(self, rows: np.ndarray) -> np.ndarray:
-        """Return -ln F of held-out rows, members being on their scales of all folds.
+    def rarity(self, scores_of: Callable[[Candidate], np.ndarray]) -> np.ndarray:
+        """Return -ln F of rows by their scores, members being on their scales of all folds.
 
         On the scale of its own fold the highest majority row of each fold has the same score.
         """
-        scores = np.zeros(len(rows))
-        for each, weight in self.in_use():
-            scores -= weight * each.scale(each.held_out[rows])
-        return scores
+        parts = [weight * each.scale(scores_of(each)) for each, weight in self.in_use()]
+        return -np.sum(parts, axis=0)
 
 
 def cross_fitted_log_rates(candidates: Sequence[Candidate], held_out: HeldOutRows) -> np.ndarray:

@@ -78,8 +78,5 @@ def _with_others(
     """Add scores of rows that no function saw, each by the function of its fold."""
     held_out = np.full(len(rows.fold), np.nan)
     held_out[learned] = fitted.held_out
-    for number, function in enumerate(fitted.functions):
-        rows.check()
-        of_fold = others[rows.fold[others] == number]
-        held_out[of_fold] = function.scores(rows.part(number, of_fold), rows.n_jobs)
+    held_out[others] = rows.scores_by_fold(fitted.functions, others)
     return fitted._replace(held_out=held_out)

@@ -190,14 +190,10 @@ class _Trial:
     @classmethod
     def of(cls, rows: FoldedRows, absolute_time: bool, seed: int) -> "_Trial | None":
         """Return the trial of rows in order; None where either third has too few of a class."""
-        ends = []
-        for end in np.array_split(np.arange(rows.table.n_rows), 3)[::2]:
-            n_rare = int(rows.is_rare[end].sum())
-            if min(n_rare, len(end) - n_rare) < FEWEST_RARE // 2:
-                return None
-            ends.append(rows.take(end))
-        first, last = ends
-        return cls(first, last, absolute_time, seed)
+        thirds = np.array_split(np.arange(rows.table.n_rows), 3)
+        first, last = rows.take(thirds[0]), rows.take(thirds[2])
+        fewest = min(np.bincount(each.is_rare, minlength=2).min() for each in (first, last))
+        return None if fewest < FEWEST_RARE // 2 else cls(first, last, absolute_time, seed)
 
     def scores_without(self, names: list[str]) -> np.ndarray:
         """Return the share of each end's majority that scores lower, without some columns."""

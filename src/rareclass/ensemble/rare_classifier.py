@@ -241,7 +241,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             text such as "2026-03-01T12:00", or numbers.
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
-        from rareclass.ensemble.plan import make_members
+        from rareclass.ensemble.plan import make_members, threads_for
         from rareclass.ensemble.time_limit import TimeLimit
         from rareclass.ensemble.which_class import learn_classes
 
@@ -251,10 +251,11 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         seed = int(seed)
         objective, members = as_objective(self.objective), make_members(self.members, self.effort)
         rows = self._read(FitInput(X, y, sample_weight, groups, time), seed)
-        self.plan_ = self._plan(rows, members)
+        n_threads = threads_for(rows.table.n_rows, self.n_jobs)
+        self.plan_ = self._plan(rows, members, n_threads)
         rows = rows.thinned(self.plan_.n_rows, seed)
         held_out = HeldOutRows.of(rows, seed, objective)
-        fitted = self._cross_fit(self.plan_, rows, held_out, limit)
+        fitted = self._cross_fit(rows, held_out, n_threads, limit)
         views = fitted.views
         combination = combine(fitted.candidates, held_out)
         log_rates = cross_fitted_log_rates(fitted.candidates, held_out)
@@ -265,6 +266,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             self.which_class_, probability = learn_classes(fitted, len(self.pos_label_))
         used = {each.view for members in self._ensembles() for each in members}
         self.views_ = {name: view for name, view in views.views.items() if name in used}
+        pooled = combination.rarity(lambda each: each.held_out[held_out.tested])
         scores = -log_rates / LN_10
         self.held_out_score_ = held_out.measure(scores)
         self.n_splits_ = views.rows.n_folds
@@ -274,7 +276,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             "row": views.rows.number[held_out.tested],
             "rare": is_rare,
             "score": scores,
-            "pooled": combination.pooled(held_out.tested) / LN_10,
+            "pooled": pooled / LN_10,
             **({} if weight is None else {"weight": weight * views.rows.unit}),
         }
         self.calibration_ = learn_calibration(is_rare, scores, weight)
@@ -375,28 +377,25 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         return rows
 
-    def _plan(self, rows: FoldedRows, members: "Sequence[Member]") -> "Plan":
+    def _plan(self, rows: FoldedRows, members: "Sequence[Member]", n_threads: int) -> "Plan":
         """Make the plan for the rows; tell it where progress is shown."""
         from rareclass.ensemble.members.member import Size
-        from rareclass.ensemble.plan import make_plan, threads_for
+        from rareclass.ensemble.plan import make_plan
 
-        n_rows = rows.table.n_rows
-        size = Size(n_rows, int(rows.is_rare.sum()), len(rows.table.columns))
-        n_threads = threads_for(n_rows, self.n_jobs)
+        size = Size(rows.table.n_rows, int(rows.is_rare.sum()), len(rows.table.columns))
         plan = make_plan(self.effort, members, size, rows.n_folds, n_threads, self.time_budget)
         announce(plan.line, self.verbose)
         return plan
 
     def _cross_fit(
-        self, plan: "Plan", rows: FoldedRows, held_out: HeldOutRows, limit: "TimeLimit"
+        self, rows: FoldedRows, held_out: HeldOutRows, n_threads: int, limit: "TimeLimit"
     ) -> "CrossFitting":
         """Learn the members of the plan; Ctrl-C or the time limit ends it early."""
         from rareclass.ensemble.cross_fitting import CrossFitting
         from rareclass.ensemble.identifiers import without_identifiers
-        from rareclass.ensemble.plan import threads_for
         from rareclass.ensemble.training_rows import TrainingViews
 
-        n_threads, begun = threads_for(rows.table.n_rows, self.n_jobs), set[str]()
+        plan, begun = self.plan_, set[str]()
         with track("RareClassifier", len(plan.members), self.verbose) as advance:
 
             def report(name: str) -> None:
@@ -414,11 +413,12 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
                 if not (self._keeps_at_interrupt and fitted.candidates):
                     raise
                 self.interrupted_ = True
-        self._tell_of_members(plan, fitted)
+        self._tell_of_members(fitted)
         return fitted
 
-    def _tell_of_members(self, plan: "Plan", fitted: "CrossFitting") -> None:
+    def _tell_of_members(self, fitted: "CrossFitting") -> None:
         """Keep what was left out, and warn of it."""
+        plan = self.plan_
         learned = list(dict.fromkeys(each.member.name for each in fitted.candidates))
         self.without_time_ = [*fitted.stopped, *plan.without_time]
         if self.interrupted_:

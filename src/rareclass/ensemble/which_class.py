@@ -171,22 +171,15 @@ def _learn_class(
         return none, everywhere
     members = combination.learned_members()
     ranking = ClassRanking(members, combination.scale, calibration, share)
-    rarity = np.zeros(len(everywhere))
-    for each, share_of in combination.in_use():
-        rarity -= share_of * each.scale(_held_out_scores(fitted, each))
-    everywhere = ranking.probability(rarity)
+
+    def held_out_scores(candidate: "Candidate") -> np.ndarray:
+        """Return scores of all rows of the table, by the functions of the folds."""
+        folds = fitted.views.folds(candidate.member.view, fitted.held_out.seed, fitted.n_jobs)
+        return folds.scores_by_fold(candidate.by_fold, np.arange(len(folds.fold)))
+
+    everywhere = ranking.probability(combination.rarity(held_out_scores))
     everywhere[rare[held_out.tested]] = calibration(scores)
     return ranking, everywhere
-
-
-def _held_out_scores(fitted: "CrossFitting", candidate: "Candidate") -> np.ndarray:
-    """Return scores of all rows of the table, by the functions of the fold that holds it out."""
-    rows = fitted.views.folds(candidate.member.view, fitted.held_out.seed, fitted.n_jobs)
-    scores = np.empty(len(rows.fold))
-    for number, function in enumerate(candidate.by_fold):
-        own = np.flatnonzero((rows.fold == number) | ((rows.fold < 0) & (number == 0)))
-        scores[own] = function.scores(rows.part(number, own), fitted.n_jobs)
-    return scores
 
 
 def _members(fitted: "CrossFitting") -> list[Any]:

@@ -78,11 +78,6 @@ class EncodedFolds:
     unseen: Mapping[int, RowsAsUnseen] | None = None
 
     @property
-    def size(self) -> Size:
-        """Numbers of rows, rare rows and features."""
-        return Size(self.X.shape[0], int(self.is_rare.sum()), len(self.features_of(0)))
-
-    @property
     def n_folds(self) -> int:
         """Number of folds."""
         return int(self.fold.max()) + 1
@@ -136,6 +131,18 @@ class EncodedFolds:
             fold=self.fold[rows],
             unseen=unseen,
         )
+
+    def scores_by_fold(self, functions: Sequence[ScoreFunction], rows: np.ndarray) -> np.ndarray:
+        """Return scores of rows, by number, by the function of the fold that holds each out.
+
+        Those of no fold by that of the first.
+        """
+        scores, fold = np.empty(len(rows)), np.maximum(self.fold[rows], 0)
+        for number, function in enumerate(functions):
+            self.check()
+            own = np.flatnonzero(fold == number)
+            scores[own] = function.scores(self.part(number, rows[own]), self.n_jobs)
+        return scores
 
     def weights(self, rows: np.ndarray) -> np.ndarray | None:
         """Return the weights of the chosen rows, if there are any."""
