@@ -29,8 +29,7 @@ from benchmarks import markdown, record
 from rareclass import metrics
 from rareclass.metrics.areas import rare_above
 from rareclass.metrics.intervals import normal_quantile, wilson_interval
-from rareclass.metrics.rare_cells import RareCells, collapse
-from rareclass.metrics.scored_classes import split_scores
+from rareclass.metrics.rare_cells import RareCells, cells_of
 
 FloatArray = NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -147,7 +146,7 @@ def sample_bounds(
     y = np.arange(scores.size) < n_rare
     library = library_intervals(y, scores)
     values = [interval.value for interval in library]
-    cells = collapse(split_scores(y, scores))
+    cells = cells_of(y, scores)
     resampled = bootstrap_measures(cells, resamples, rng)
     # The bootstrap computes the measures by itself, for many resamples at once.
     if not np.allclose([column[0] for column in resampled], values, rtol=1e-9):

@@ -76,19 +76,15 @@ def test_the_score_is_that_of_two_classes():
     assert several.offset_ == any_rare.offset_
 
 
-def test_the_greatest_decision_is_predicted():
-    decision = MODEL.decision_function(NEW)
+def test_rows_are_called_a_class_by_the_threshold_of_the_class_and_the_greatest_decision():
+    probability, decision = MODEL.predict_proba(NEW)[:, :3], MODEL.decision_function(NEW)
+    called, found = called_class(probability, MODEL.class_offsets_), MODEL.predict(NEW)
+    np.testing.assert_array_equal(found, np.array([*MODEL.pos_label_, "rest"])[called])
     assert decision.shape == (len(NEW), 4)
-    np.testing.assert_array_equal(MODEL.classes_[decision.argmax(axis=1)], MODEL.predict(NEW))
-
-
-def test_rows_are_called_a_class_by_the_threshold_of_the_class():
-    probability = MODEL.predict_proba(NEW)[:, :3]
-    called = called_class(probability, MODEL.class_offsets_)
-    np.testing.assert_array_equal(MODEL.predict(NEW), np.array([*MODEL.pos_label_, "rest"])[called])
+    np.testing.assert_array_equal(MODEL.classes_[decision.argmax(axis=1)], found)
     stated = pickle.loads(pickle.dumps(MODEL)).set_prevalence(0.3)
-    np.testing.assert_array_equal(stated.predict(NEW), MODEL.predict(NEW))
-    np.testing.assert_array_equal(stated.decision_function(NEW), MODEL.decision_function(NEW))
+    np.testing.assert_array_equal(stated.predict(NEW), found)
+    np.testing.assert_array_equal(stated.decision_function(NEW), decision)
 
 
 def test_as_many_held_out_rows_are_called_a_class_as_score_above_the_threshold():

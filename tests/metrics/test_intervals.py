@@ -19,8 +19,7 @@ from rareclass.metrics.areas import (
     partial_auc_influences,
     rare_above,
 )
-from rareclass.metrics.rare_cells import collapse
-from rareclass.metrics.scored_classes import split_scores
+from rareclass.metrics.rare_cells import cells_of
 
 AREAS = [("roc_auc", {}), ("average_precision", {})]
 
@@ -33,7 +32,7 @@ def _spread(weight, value, mean):
 def test_placements_are_delongs_structural_components(sample):
     y, s, w = sample
     of_rare, of_majority, auc = placements_by_pairs(y, s, w)
-    cells = collapse(split_scores(y, s, w))
+    cells = cells_of(y, s, w)
     ours = cells.majority_below() / cells.n_majority
     majority, value = np.append(cells.gaps, cells.tied), rare_above(cells)
     for power in (1, 2):
@@ -74,7 +73,7 @@ def test_influences_are_derivatives_and_give_the_variance(measure, influences, e
     y = np.repeat([1, 0], [12, 40])
     s = np.round(rng.normal(size=52) + y, 1)
     w = rng.uniform(0.5, 3.0, size=52)
-    cells = collapse(split_scores(y, s, w))
+    cells = cells_of(y, s, w)
     of_rare, of_majority = influences(cells, **options)
     found, measure = estimate(cells, **options), partial(measure, **options)
     d, step, variance = cells.scores.size, 1e-6, 0.0

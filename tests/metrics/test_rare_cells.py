@@ -14,13 +14,13 @@ from draws import draws
 from oracles.metrics import roc_auc_by_pairs, samples
 from rareclass import metrics
 from rareclass.metrics import rare_cells
-from rareclass.metrics.rare_cells import collapse
+from rareclass.metrics.rare_cells import place_rows
 from rareclass.metrics.scored_classes import split_scores
 
 
 def searched(split, compiled_from):
     with patch.object(rare_cells, "_SEARCH_FROM", compiled_from):
-        return collapse(split)
+        return place_rows(split).cells
 
 
 WAYS = [partial(searched, compiled_from=n) for n in (0, 10**9)]

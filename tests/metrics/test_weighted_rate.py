@@ -37,29 +37,18 @@ def rows_of(seed, n=300):
     return random.normal(size=n) + is_rare, is_rare, weight
 
 
-@given(st.integers(0, 10_000), st.floats(-2, 3))
-def test_a_weight_of_k_is_k_copies(seed, threshold):
+@given(st.integers(0, 10_000), st.floats(-2, 3), st.sampled_from([1.0, 7.3]))
+def test_a_weight_of_k_is_k_copies_of_a_drawn_row(seed, threshold, unit):
     scores, is_rare, weight = rows_of(seed)
-    copies = weight.astype(int)
-    one = WeightedRate.of(scores, threshold, is_rare, weight)
-    many = WeightedRate.of(np.repeat(scores, copies), threshold, np.repeat(is_rare, copies))
-    assert_allclose(one.interval(LEVEL), many.interval(LEVEL), rtol=1e-9)
-    opposite = WeightedRate.of(-scores, -threshold, is_rare, weight).interval(LEVEL)
-    assert_allclose((1 - opposite.value, 1 - opposite.high, 1 - opposite.low), one.interval(LEVEL))
-
-
-def test_copies_in_a_thinned_majority_are_copies_of_drawn_rows():
-    scores, is_rare, weight = rows_of(0)
-    copies = weight.astype(int)
-    thinned = np.where(is_rare, weight, 7.3 * weight)
-    one = WeightedRate.of(scores, 0.5, is_rare, thinned)
-    many = WeightedRate.of(
-        np.repeat(scores, copies),
-        0.5,
-        np.repeat(is_rare, copies),
-        np.repeat(np.where(is_rare, 1.0, 7.3), copies),
+    rows, drawn = (
+        np.repeat(np.arange(len(weight)), weight.astype(int)),
+        np.where(is_rare, 1.0, unit),
     )
+    one = WeightedRate.of(scores, threshold, is_rare, drawn * weight)
+    many = WeightedRate.of(scores[rows], threshold, is_rare[rows], drawn[rows])
     assert_allclose(one.interval(LEVEL), many.interval(LEVEL), rtol=1e-9)
+    opposite = WeightedRate.of(-scores, -threshold, is_rare, drawn * weight).interval(LEVEL)
+    assert_allclose((1 - opposite.value, 1 - opposite.high, 1 - opposite.low), one.interval(LEVEL))
 
 
 def coverage(bounds, pmf, truth):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.errors import too_few_rows
-from rareclass.metrics.rare_cells import collapse
+from rareclass.metrics.rare_cells import place_rows
 from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_scores
 
 # Sums of fractional weights that are equal on paper differ by rounding.
@@ -47,7 +47,7 @@ def balanced_accuracy_threshold(
 
 def threshold_between(split: ScoredClasses) -> float:
     """Threshold of best balanced accuracy of scores that are split by class already."""
-    cells, majority = collapse(split), split.majority
+    cells, majority = place_rows(split).cells, split.majority
     gain = cells.rare_from() / cells.n_rare - cells.majority_from() / cells.n_majority
     if gain.max() <= EQUAL:
         return float(max(cells.scores[-1], majority.max()))

@@ -111,12 +111,10 @@ class CombinedRanking(KeptPart):
         def of_rows(rows: "TypedTable", n_jobs: int | None) -> np.ndarray:
             return summed_rarity(ensembles, self.views_, self.statistics_.encode(rows), n_jobs)
 
-        def of_part(part: slice) -> np.ndarray:
-            return of_rows(table.take(part), 1)
-
         if table.n_rows <= _SCORED_ROWS:
             return of_rows(table, self.n_jobs)
         parts = [slice(k, k + _SCORED_ROWS) for k in range(0, table.n_rows, _SCORED_ROWS)]
         # A thread a part: within one, encoding would keep a single thread busy.
         at_once = max(1, min(count_threads(self.n_jobs), len(parts)))
-        return np.concatenate(list(in_order(of_part, parts, at_once)))
+        found = in_order(lambda part: of_rows(table.take(part), 1), parts, at_once)
+        return np.concatenate(list(found))

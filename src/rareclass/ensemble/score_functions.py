@@ -140,11 +140,6 @@ class KernelFunction:
     def __getstate__(self) -> dict[str, Any]:
         return {name: each for name, each in vars(self).items() if not name.startswith("_")}
 
-    @property
-    def matrix_key(self) -> tuple[Any, ...]:
-        """Key of the kernel matrix between rows and landmarks: equal for equal matrices."""
-        return self.kernel, self.width, id(self.landmarks), id(self.features)
-
     def with_similarity(
         self, X: Any, n_jobs: int | None = 1, others: Sequence["KernelFunction"] = ()
     ) -> np.ndarray:
@@ -222,7 +217,9 @@ def scores_of(
     parts = [each.functions if isinstance(each, MeanFunction) else [each] for each in functions]
     for function in chain(*parts):
         if isinstance(function, KernelFunction):
-            together.setdefault(function.matrix_key, []).append(function)
+            landmarks, features = id(function.landmarks), id(function.features)
+            key = function.kernel, function.width, landmarks, features
+            together.setdefault(key, []).append(function)
         else:
             found[id(function)] = function.scores(X, n_jobs)
     for first, *others in together.values():

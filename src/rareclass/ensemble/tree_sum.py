@@ -139,21 +139,14 @@ class TreeSum:
 
     def check_parts(self) -> None:
         """Raise `ValueError` where compiled code would leave its arrays, or walk for ever."""
-        n_splits, n_trees = len(self.left), len(self.start) - 1
-        of_splits = {"feature": self.feature, "left": self.left, "right": self.right}
-        for name, array in {**of_splits, "threshold": self.threshold}.items():
-            kind = "f" if name == "threshold" else "i"
-            if array.shape != (n_splits,) or array.dtype.kind != kind:
-                raise ValueError(f"{name} does not have an entry for each of {n_splits} splits")
+        n_splits, start = len(self.left), self.start
+        kinds = {"feature": "i", "left": "i", "right": "i", "missing_goes_left": "b"}
+        for name, kind in {**kinds, "threshold": "f", "value": "f"}.items():
+            array, n = vars(self)[name], n_splits + (self.n_trees if name == "value" else 0)
+            if array.shape != (n,) or array.dtype.kind != kind:
+                raise ValueError(f"{name} does not have {n} entries, one for each split or leaf")
         if np.isnan(self.threshold).any():
             raise ValueError("a threshold is not a number")
-        missing, value, start = self.missing_goes_left, self.value, self.start
-        if missing.shape != (n_splits,) or missing.dtype != np.bool_:
-            raise ValueError("missing_goes_left does not have an entry for each split")
-        if value.shape != (n_splits + n_trees,) or value.dtype.kind != "f":
-            raise ValueError(
-                f"value does not have an entry for each of {n_splits + n_trees} leaves"
-            )
         if start.dtype.kind != "i" or start.ndim != 1 or start[0] != 0 or start[-1] != n_splits:
             raise ValueError("start does not say where trees begin")
         if (np.diff(start) < 1).any() or (self.feature < 0).any():

@@ -55,12 +55,7 @@ class RareCells(NamedTuple):
 
 def cells_of(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> RareCells:
     """Count both classes around the rare scores, from columns as `split_scores` takes them."""
-    return collapse(split_scores(y, scores, sample_weight))
-
-
-def collapse(split: ScoredClasses) -> RareCells:
-    """Count both classes around the d distinct rare scores: O(n log n_rare) time, O(n) memory."""
-    return place_rows(split).cells
+    return place_rows(split_scores(y, scores, sample_weight)).cells
 
 
 class PlacedRows(NamedTuple):
@@ -72,7 +67,7 @@ class PlacedRows(NamedTuple):
 
 
 def place_rows(split: ScoredClasses) -> PlacedRows:
-    """Count the rows as `collapse`, and say where each is."""
+    """Count both classes around the d distinct rare scores: O(n log n_rare) time, O(n) memory."""
     distinct, rare_at = np.unique(split.rare, return_inverse=True)
     compiled = is_worth_compiling(split.rare.size + split.majority.size)
     majority_at = find_cells(distinct, split.majority, compiled)
