@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-_STARTS_WITH_NUMBER = re.compile(r"[+<-]?\d[\d,.]*(e[+-]?\d+)?(\s?%)?(\s|$)")
+_STARTS_WITH_NUMBER = re.compile(r"[+<-]?\d[\d,.]*(e[+-]?\d+)?(\s?%)?( \(| to | of |$)")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class TableBlock:
 def are_numbers(cells: Sequence[str]) -> bool:
     """Say whether cells are numbers, alone or before their interval; some may be words or empty.
 
-    >>> are_numbers(["0.31 (0.26 to 0.36)", "unknown"]), are_numbers(["2026-11-29", "3"])
+    >>> are_numbers(["0.31 (0.26 to 0.36)", "unknown"]), are_numbers(["2026-11-29", "0 or 1"])
     (True, False)
     """
     found = [_STARTS_WITH_NUMBER.match(cell) is not None for cell in cells]

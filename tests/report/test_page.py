@@ -9,7 +9,7 @@ import pytest
 
 from command_line import says
 from rareclass.metrics import interval
-from rareclass.report.columns_section import importance_plot
+from rareclass.report.columns_section import ImportanceDisplay
 from rareclass.report.page import (
     FactList,
     KeyFigure,
@@ -129,7 +129,7 @@ def test_what_a_table_holds_is_text(page):
 
 
 def test_a_column_may_be_called_anything():
-    svg = importance_plot({"$\\frac{": 0.5, "a_$b$": 0.2, "<b>": 0.1}).svg
+    svg = ImportanceDisplay({"$\\frac{": 0.5, "a_$b$": 0.2, "<b>": 0.1}).on_page().svg
     says(svg, "$\\frac{</text>", "a_$b$</text>", "&lt;b&gt;</text>")
 
 

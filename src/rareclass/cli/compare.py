@@ -12,7 +12,7 @@ from rich.text import Text
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.method import parse_number, read_seconds
-from rareclass.errors import ErrorKind, InputError, combination_error, counted
+from rareclass.errors import ErrorKind, InputError, combination_error, counted, seconds_text
 
 if TYPE_CHECKING:
     from rareclass.compare.leaderboard import CompareSettings, Leaderboard
@@ -197,7 +197,7 @@ def _print_run(console: Console, run: "MethodRun", found: float | None) -> None:
     """Print how a method did, as soon as it has finished."""
     line = run.why_not()
     if found is not None:
-        line = f"{run.name}: average precision {found:.3f}, {run.seconds:.1f} s"
+        line = f"{run.name}: average precision {found:.3f}, {seconds_text(run.seconds)}"
     console.print(Text(line, style="dim"))
 
 

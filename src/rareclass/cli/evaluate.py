@@ -1,6 +1,5 @@
 """``rareclass evaluate`` and ``monitor``: a model on new rows, with known classes and without."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +13,10 @@ from rareclass.cli import screen
 from rareclass.errors import combination_error, counted, left_out_text
 
 if TYPE_CHECKING:
-    from rareclass.metrics import Interval, MissedCaseMeasures
-    from rareclass.model.columns import ColumnDrift
+    from rareclass.metrics import MissedCaseMeasures
     from rareclass.model.decisions import Confusion
     from rareclass.model.drift import Drift
-    from rareclass.model.evaluate import DecisionRow, ProbabilityQuality
+    from rareclass.model.evaluate import ProbabilityQuality
     from rareclass.model.model import Model
     from rareclass.tables.table_file import TablePlace
 
@@ -61,7 +59,8 @@ def evaluate(options: EvaluateOptions) -> None:
 
     With --journal, estimate from the rows that were checked how good it is on all rows.
     """
-    from rareclass.model.evaluate import HEADS, evaluate_file
+    from rareclass.model.decisions import decisions_block
+    from rareclass.model.evaluate import evaluate_file
 
     data, written = options.table.place(options.given, "DATA"), options.written
     written.check({"the file to be read": data, "the model": options.model})
@@ -78,13 +77,15 @@ def evaluate(options: EvaluateOptions) -> None:
     print_confusion(console, found.confusion, with_lines=not found.table)
     if found.table:  # its first row says what the lines below the counts would
         console.print()
-        _print_decisions(console, found.table)
+        decided = decisions_block("Called rare", found.table)
+        screen.print_block(console, decided, bounds_below=console.width < screen.WIDE)
     if found.corrected is not None:
         console.print()
         _print_corrected(console, found.corrected)
     if found.by_class:
         console.print()
-        _print_decisions(console, found.by_class, "Called each class")
+        decided = decisions_block("Called each class", found.by_class)
+        screen.print_block(console, decided, bounds_below=console.width < screen.WIDE)
     if found.probabilities is not None:
         console.print()
         _print_probabilities(console, found.probabilities)
@@ -94,8 +95,8 @@ def evaluate(options: EvaluateOptions) -> None:
         console.print(f"Alert budget: {found.budget.sentence()}")
     if found.promises.rows:
         console.print()
-        cells = [each.cells for each in found.promises.rows]
-        screen.print_table(console, HEADS, cells, folded=HEADS[2:])
+        promised = found.promises.block()
+        screen.print_block(console, promised, folded=promised.heads[2:])
         console.print(found.promises.sentence())
     screen.print_drift(console, found.seen, found.drift)
     written.give(found.as_plain_data())
@@ -124,59 +125,34 @@ def _evaluate_checked(
 
 def print_confusion(console: Console, confusion: "Confusion", with_lines: bool = True) -> None:
     """Print rows by what they are and what they are called, unless there is no room."""
-    console.print(confusion.title, style="bold")
-    names = confusion.called_names
-    long = [f"called {name}" for name in names]
-    for corner, heads in (("", long), ("called", names)):
-        if _LEAST_CORNER + sum(cell_len(head) + 2 for head in heads) <= console.width:
-            rows = [
-                (f"is {name}", *(f"{count:,.0f}" for count in counts))
-                for name, counts in zip(confusion.is_names, confusion.counts, strict=True)
-            ]
-            screen.print_table(console, (corner, *heads), rows)
+    for block in map(confusion.block, (False, True)):
+        if _LEAST_CORNER + sum(cell_len(head) + 2 for head in block.heads[1:]) <= console.width:
+            screen.print_block(console, block)
             break
+    else:
+        console.print(confusion.title, style="bold")
     for line in confusion.lines if with_lines else ():
         console.print(line)
 
 
-def _print_decisions(
-    console: Console, rows: Sequence["DecisionRow"], title: str = "Called rare"
-) -> None:
-    """Print what comes of calling rows rare, with 95 % intervals; narrow screens lack the last."""
-    lines = []
-    for row in rows:
-        name = "above threshold" if row.name == "threshold" else row.name
-        shares = (row.precision, row.recall, row.false_positive_rate)
-        cells = [_share(*each, console.width) for each in zip(shares, (3, 3, 4), strict=True)]
-        lines.append((name, f"{row.alerts:,}", *cells))
-    heads = (title, "Rows", "Precision", "Recall", "False-positive rate")
-    screen.print_table(console, heads, lines)
-
-
 def _print_corrected(console: Console, found: "MissedCaseMeasures") -> None:
     """Print measures that count missed cases as cases, and what they assume."""
+    from rareclass.metrics.intervals import measures_block
+
     console.print(
         f"Corrected for missed cases: {100.0 * found.share:.3g}% of all cases, as given",
         style="bold",
     )
-    measures = [
+    measures = (
         ("precision above threshold", found.precision, 3),
         ("recall above threshold", found.recall, 3),
         ("average precision", found.average_precision, 3),
-    ]
-    screen.print_measures(console, "Measure", measures)
+    )
+    screen.print_block(console, measures_block("Measure", measures))
     console.print(
         "This assumes that cases were missed at random, not more often where they resemble the "
         "majority."
     )
-
-
-def _share(share: "Interval", digits: int, width: int) -> str:
-    """A share and its interval: on one line where the screen is wide."""
-    if share.value != share.value:
-        return "no alerts"
-    value, bounds = f"{share.value:.{digits}f}", share.bounds_text(f".{digits}f")
-    return f"{value}{' ' if width >= screen.WIDE else chr(10)}({bounds})"
 
 
 def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> None:
@@ -243,21 +219,8 @@ def monitor(options: MonitorOptions) -> None:
 
 def _print_moved(console: Console, drift: "Drift") -> None:
     """Print the columns, those that moved most first, and the scores."""
-    listed = [*drift.compared[:_MOST_LISTED], *drift.columns[len(drift.compared) :]]
-    rows = []
-    for each in listed:
-        name = "(scores)" if each is drift.scores else each.name
-        rows.append((name, each.verdict or "not known", *_cells_of(each)))
-    heads = ("Column", "Verdict", "PSI", "Empty", "Empty before", "New values")
-    styles = ["bold" if each.is_far else "" for each in listed]
-    screen.print_table(console, heads, rows, styles=styles)
-    if (more := len(drift.compared) - _MOST_LISTED) > 0:
-        screen.print_notes(console, f"{more} more columns are not listed.")
+    from rareclass.model.columns import drift_block
 
-
-def _cells_of(column: "ColumnDrift") -> list[str]:
-    index = column.stability_index
-    shares = [column.missing_now, column.missing_before, column.outside]
-    return ["" if index is None else f"{index:.2f}"] + [
-        "" if share is None or column.is_absent else f"{share:.1%}" for share in shares
-    ]
+    shown = [*drift.compared[:_MOST_LISTED], *drift.columns[len(drift.compared) :]]
+    styles = ["bold" if each.is_far else "" for each in shown]
+    screen.print_block(console, drift_block(shown, len(drift.columns)), styles=styles)

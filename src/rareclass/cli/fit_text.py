@@ -167,9 +167,11 @@ def _data_notes(data: "TrainingSet", settings: "FitSettings") -> list[str]:
 
 def _print_types(console: Console, columns: "Sequence[Column]", n_rows: int) -> None:
     """Print a line for each type of column, with the first of their names; unused ones last."""
+    from rareclass.model.columns import type_text
+
     by_type: dict[str, list[str]] = {}
     for column in sorted(columns, key=lambda column: not column.is_used):
-        kind = screen.column_type(column) if column.is_used else "not used"
+        kind = type_text(column.kind) if column.is_used else "not used"
         name = column.name
         if not column.is_used:
             name += f" ({column.why_dropped})"

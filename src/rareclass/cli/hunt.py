@@ -1,7 +1,6 @@
 """``rareclass hunt``: from a few labelled rows to the unlabelled ones that belong with them."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from rareclass.hunt.hunting import ChosenParameters, Hunt
     from rareclass.hunt.table import HuntTable
 
-_MOST_FEATURES = 10
 _MOST_LEFT_OUT = 8
 
 
@@ -206,6 +204,8 @@ def _print_read(console: Console, path: "Location", target: str, table: "HuntTab
 
 def _print_hunt(console: Console, hunt: "Hunt", described: "Described") -> None:
     """Print what to expect of the list, the balls, and what is typical of their rows."""
+    from rareclass.hunt.files import typical_block
+
     console.print()
     _print_expected(console, hunt)
     console.print()
@@ -218,9 +218,9 @@ def _print_hunt(console: Console, hunt: "Hunt", described: "Described") -> None:
             console.print(
                 f"Its shape also fits the {counted(ball.n_weighed, 'nearest unlabelled row')}."
             )
-        own = [line for line in described.lines.iter_rows(named=True) if line["ball"] == ball.name]
-        if own:
-            _print_typical(console, sorted(own, key=lambda line: line["overlap"]))
+        typical = typical_block(described.lines, ball.name)
+        if typical.rows:
+            screen.print_block(console, typical)
     for pair in described.overlaps:
         first, second = hunt.balls[pair.first].name, hunt.balls[pair.second].name
         rows = counted(pair.n_rows, "row lies", "rows lie")
@@ -281,28 +281,3 @@ def _how_chosen(chosen: "ChosenParameters") -> str:
         return others
     named = {"C1", "C2"} | ({"width"} if chosen.width is not None else set())
     return "as given" if named <= set(given) else f"{' and '.join(given)} as given, else {others}"
-
-
-def _print_typical(console: Console, lines: Sequence[dict[str, Any]]) -> None:
-    rows = []
-    for line in lines[:_MOST_FEATURES]:
-        name = line["feature"] if line["value"] is None else f"{line['feature']} = {line['value']}"
-        rows.append((name, _on_side(line, "inside"), _on_side(line, "outside")))
-    screen.print_table(console, ("Typical", "inside", "outside"), rows)
-    n_more = len(lines) - _MOST_FEATURES
-    more = (
-        f"; {counted(n_more, 'more column is', 'more columns are')} in description.csv"
-        if n_more > 0
-        else ""
-    )
-    console.print(f"(ranges hold 9 of 10 rows{more})", style="dim")
-
-
-def _on_side(line: dict[str, Any], side: str) -> str:
-    """Return the share of a value on one side of a ball, or the range of a number."""
-    if line["value"] is not None:
-        return f"{line[f'share_{side}']:.0%}"
-    low, high = line[f"{side}_low"], line[f"{side}_high"]
-    if low != low or high != high:
-        return "no rows"
-    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"

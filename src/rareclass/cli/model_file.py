@@ -152,7 +152,7 @@ class ShowOptions:
 def show(options: ShowOptions) -> None:
     """Show what a model file holds: target, columns, estimate, ensemble members, threshold."""
     from rareclass.machine import size_text
-    from rareclass.model.facts import CombinationFacts
+    from rareclass.model.facts import CombinationFacts, class_thresholds_text
     from rareclass.opening import describe, open_model
 
     written = options.written
@@ -182,7 +182,7 @@ def show(options: ShowOptions) -> None:
     for line in _decision(content):
         console.print(line)
     if facts.class_rules:
-        console.print(screen.class_thresholds(facts.class_thresholds))
+        console.print(class_thresholds_text(facts.class_thresholds))
     if training is not None:
         versions = training.versions.items()
         console.print(f"Trained with {', '.join(f'{name} {number}' for name, number in versions)}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.metrics import CheckedMeasures, Interval
     from rareclass.model.drift import Drift, InputSummary
-    from rareclass.model.facts import ClassEstimate, LeaderboardRow, RankingEstimate
+    from rareclass.model.facts import LeaderboardRow, RankingEstimate
     from rareclass.tables.columns import Column
 
 WIDE = 100
@@ -30,7 +30,6 @@ _MOST_NAMED = 5
 _LEAST_NAME, _LEAST_FOLDED = 14, 8
 # Difference of two shares of rare rows that is rounding.
 _SAME_SHARE = 1e-9
-_TYPES = {"high-cardinality category": "category, many values", "beside": "not learned from"}
 _is_quiet = False
 
 
@@ -60,10 +59,18 @@ def print_table(console: Console, *cells: Any, **options: Any) -> None:
     console.print(fitted_table(console, *cells, **options))
 
 
-def print_block(console: Console, block: TableBlock, **options: Any) -> None:
-    """Print a table under its title, over its note."""
-    console.print(block.title, style="bold")
-    print_table(console, block.heads, block.rows, **options)
+def print_block(
+    console: Console, block: TableBlock, bounds_below: bool = False, **options: Any
+) -> None:
+    """Print a table under its title, over its note; bounds may stand below their values."""
+    rows = block.rows
+    if bounds_below:
+        rows = tuple(
+            (name, *(each.replace(" (", "\n(") for each in cells)) for name, *cells in rows
+        )
+    if block.title:
+        console.print(block.title, style="bold")
+    print_table(console, block.heads, rows, **options)
     if block.note:
         console.print(block.note, style="dim")
 
@@ -161,6 +168,7 @@ def print_threshold(
     `of_classes` are those of several rare classes. `rare_class` names the one that was chosen, or
     "all"; None is the one of any rare class.
     """
+    from rareclass.model.facts import class_thresholds_text
     from rareclass.model.threshold import EVERY_CLASS
 
     what, called = "rows that score more", "rare"
@@ -168,7 +176,7 @@ def print_threshold(
         what, called = f"rows with a greater probability of {rare_class}", rare_class
     line = f"Threshold {chosen.threshold:.4g}: {what} are called {called}"
     if rare_class == EVERY_CLASS:
-        called, line = "any class", class_thresholds(of_classes)
+        called, line = "any class", class_thresholds_text(of_classes)
     console.print(line)
     console.print(f"  Rule: {rule_text(chosen)}")
     share = f" ({chosen.alerts / chosen.rows:.2%})" if chosen.rows else ""
@@ -182,7 +190,7 @@ def print_threshold(
     if chosen.budget is not None:
         console.print(f"  Alert budget: {chosen.budget.sentence()}")
     if rare_class is None and of_classes:
-        console.print(f"  {class_thresholds(of_classes)}")
+        console.print(f"  {class_thresholds_text(of_classes)}")
     if caveat := chosen.caveat():
         remedy = ""
         if not chosen.met:
@@ -207,65 +215,25 @@ def _share_text(share: "Interval", chosen: "ChosenThreshold") -> str:
     return f"{share.value:.3f} ({chosen.level:.0%} interval {share.bounds_text()})"
 
 
-def class_thresholds(thresholds: dict[str, float]) -> str:
-    """Return the line on thresholds of several rare classes."""
-    named = ", ".join(f"{name} {threshold:.3g}" for name, threshold in thresholds.items())
-    return f"Called each class above a probability of: {named}"
-
-
-def column_type(column: "Column") -> str:
-    """Return the type of a column in the words of a reader."""
-    return _TYPES.get(column.kind, column.kind)
-
-
 def print_columns(console: Console, columns: "Sequence[Column]", most: int) -> None:
     """Print a table of what each column holds and how it is encoded."""
-    rows = []
-    for column in columns[:most]:
-        counts = (f"{each:,}" if each else "" for each in (column.n_missing, column.n_distinct))
-        rows.append((column.name, column_type(column), *counts, column.treatment))
+    from rareclass.model.columns import columns_block
+
+    block = columns_block(columns, most)
     styles = ["" if column.is_used else "dim" for column in columns[:most]]
-    heads = ("Column", "Type", "Empty", "Distinct", "Treatment")
-    print_table(console, heads, rows, heads[2:4], ("Type", "Treatment"), styles)
-    if len(columns) > most:
-        console.print(f"and {len(columns) - most:,} more (rareclass show MODEL --json -)")
+    folded = ("Type", "Treatment")
+    print_block(console, block, spare=block.heads[2:4], folded=folded, styles=styles)
 
 
 def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
     """Print measures with their intervals."""
-    print_measures(console, "Measure", ((*each, 3) for each in estimate.measures.items()))
-    if estimate.classes:
-        _print_classes(console, estimate.classes)
-
-
-def print_measures(
-    console: Console,
-    title: str,
-    measures: "Iterable[tuple[str, Interval | None, int]]",
-    level: float = 0.95,
-) -> None:
-    """Print a line a measure: its name, value and interval, with so many digits."""
-    rows = []
-    for name, each, digits in measures:
-        if each is None:
-            rows.append((name, "unknown", ""))
-            continue
-        bounds = "exact" if each.low == each.high else each.bounds_text(f",.{digits}f")
-        rows.append((name, f"{each.value:,.{digits}f}", bounds))
-    print_table(console, (title, "Value", f"{level:.0%} interval"), rows)
-
-
-def _print_classes(console: Console, classes: "Sequence[ClassEstimate]") -> None:
-    rows = [
-        (each.name, f"{each.n_rows:,.0f}", f"{each.auc.value:.3f}", each.average_precision.text())
-        for each in classes
-    ]
-    print_table(console, ("Rare class", "Rows", "AUC", "Average precision"), rows)
+    for block in estimate.blocks():
+        print_block(console, block)
 
 
 def print_checked(console: Console, found: "CheckedMeasures") -> None:
     """Print measures of a table of which some rows were checked, and what would tell the rest."""
-    print_measures(console, "Measure, of all rows", found.named(), found.level)
+    print_block(console, found.block())
     stands, *more = found.sentences()
     console.print(stands)
     print_notes(console, *more)
@@ -390,11 +358,8 @@ def _worst(cells: "Counter[str]", n_rows: int) -> str:
 
 
 def _in_10_000(share: "Interval") -> str:
-    """Number of rows in 10,000 to three digits, with the bounds."""
-    value, low, high = (
-        f"{rows:,.0f}" if rows >= 100 else f"{rows:.3g}" for rows in (1e4 * each for each in share)
-    )
-    return f"{value} ({low} to {high})"
+    """Number of rows in 10,000, with the bounds."""
+    return share._replace(**{name: 1e4 * each for name, each in share._asdict().items()}).amounts()
 
 
 def _share(share: float) -> str:

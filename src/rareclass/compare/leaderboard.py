@@ -9,7 +9,15 @@ from rareclass.compare.methods import MethodComparison, Report, compare_methods
 from rareclass.compare.out_of_fold import MethodRun
 from rareclass.compare.peers import PeerSettings, prepared, why_not
 from rareclass.compare.score_columns import Standings
-from rareclass.errors import ErrorKind, InputError, combination_error, counted, setting, unsupported
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    combination_error,
+    counted,
+    seconds_text,
+    setting,
+    unsupported,
+)
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import Method
@@ -38,7 +46,7 @@ class CompareSettings(FitSettings):
         names = [name for name in self.methods if not why_not(name)]
         what = f"Plan: {counted(len(names), 'method')} on the same {self.folds} folds"
         if self.seconds is not None:
-            what += f", each stopped after {self.seconds:g} s"
+            what += f", each stopped after {seconds_text(self.seconds)}"
         return f"{what}. {', '.join(names)}."
 
 

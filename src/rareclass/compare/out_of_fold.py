@@ -240,9 +240,9 @@ class OwnProcesses:
 
         def score_fold(number: int, left: float | None) -> FoldScores:
             if not number:
-                why = f"it had not read its rows after {_START_SECONDS:g} s"
+                why = f"it had not read its rows after {seconds_text(_START_SECONDS)}"
                 _result_of(process.submit(_holds_rows, self._path), _START_SECONDS, why)
-            why = "" if limit is None else f"stopped after {limit:.3g} s"
+            why = "" if limit is None else f"stopped after {seconds_text(limit)}"
             return _result_of(process.submit(_scored, estimator, self._path, number), left, why)
 
         try:

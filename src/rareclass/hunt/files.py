@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from rareclass.encoding.hunt import Coordinate
-from rareclass.errors import ErrorKind, InputError, existing_file, setting
+from rareclass.errors import ErrorKind, InputError, counted, existing_file, setting
 from rareclass.files import check_own_folder, csv_bytes, replacing_folder
 from rareclass.hunt.hunting import Hunt, HuntSettings
 from rareclass.hunt.table import HuntTable
@@ -29,6 +29,7 @@ from rareclass.model.model_file import HUNT_MODEL, save_model
 from rareclass.model.targets import RareClassFacts
 from rareclass.review.journal import Listed, Round
 from rareclass.review.reviewing import sheet_of
+from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
     from rareclass.hyperball.description import BallOverlap
@@ -37,10 +38,16 @@ SUMMARY = "hunt.json"
 DESCRIPTION_TABLE = "description.csv"
 _SIZES = ("center", "inside_low", "inside_high", "outside_low", "outside_high")
 _FIGURES = (*_SIZES, "overlap", "share_inside", "share_outside")
+# Columns of the table of descriptions.
+LINES = {
+    **dict.fromkeys(("ball", "feature", "value"), pl.String()),
+    **dict.fromkeys(_FIGURES, pl.Float64()),
+}
 _OF_A_HUNT = re.compile(
     r"found\.(csv|parquet)|description\.(txt|csv)|hunt\.json|score\.rareclass|ball(-.*)?\.png"
 )
 _DPI = 150
+_MOST_TYPICAL = 10
 _EMPTY = "(empty)"
 # Digits of seven that are left after a subtraction and a product.
 _DIGITS = 6
@@ -144,12 +151,34 @@ def describe_in_units(table: HuntTable, hunt: Hunt) -> Described:
         for row in description.table
         if features[row["feature"]].is_number
     ]
-    words = [(name, pl.String()) for name in ("ball", "feature", "value")]
-    figures = [(name, pl.Float64()) for name in _FIGURES]
-    return Described(
-        pl.DataFrame([*numbers, *typical_values(table, hunt)], schema=[*words, *figures]),
-        description.overlaps,
-    )
+    lines = pl.DataFrame([*numbers, *typical_values(table, hunt)], schema=LINES)
+    return Described(lines, description.overlaps)
+
+
+def typical_block(lines: pl.DataFrame, ball: str) -> TableBlock:
+    """Return a table of the ranges and values that set the rows of a ball apart, best first."""
+    own = lines.filter(pl.col("ball") == ball).sort("overlap", maintain_order=True)
+    shown = own.head(_MOST_TYPICAL).rows(named=True)
+    names = [
+        line["feature"] if line["value"] is None else f"{line['feature']} = {line['value']}"
+        for line in shown
+    ]
+    columns = {"Typical": names} | {
+        side: [_on_side(line, side) for line in shown] for side in ("inside", "outside")
+    }
+    more = counted(own.height - len(shown), "more column is", "more columns are")
+    note = f"; {more} in {DESCRIPTION_TABLE}" if own.height > len(shown) else ""
+    return TableBlock.of("", columns, f"(ranges hold 9 of 10 rows{note})")
+
+
+def _on_side(line: dict[str, Any], side: str) -> str:
+    """Return the share of a value on one side of a ball, or the range of a number."""
+    if line["value"] is not None:
+        return f"{line[f'share_{side}']:.0%}"
+    low, high = line[f"{side}_low"], line[f"{side}_high"]
+    if low is None or high is None or low != low or high != high:
+        return "no rows"
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 
 def typical_values(table: HuntTable, hunt: Hunt) -> list[dict[str, Any]]:

@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import counted, label_error, setting
 from rareclass.labels.states import ListedRows, check_spreads, check_weights
-from rareclass.metrics.intervals import Interval, normal_quantile
+from rareclass.metrics.intervals import Interval, measures_block, normal_quantile
 from rareclass.metrics.scored_classes import FloatArray, score_column
 from rareclass.parameters import check_number
 from rareclass.stored import PlainData
+from rareclass.table_block import TableBlock
 
 N_REPLICATES = 2_000
 # Numbers drawn at a time: 32 MB each.
@@ -86,15 +87,16 @@ class CheckedMeasures(PlainData):
         rates = (n / max(self.n_rows - of, 1.0) for n, of in zip(false, self.n_rare, strict=True))
         return Interval(*(min(each, 1.0) for each in rates))
 
-    def named(self) -> list[tuple[str, Interval | None, int]]:
-        """Return name, interval and digits of each measure, in the order of a table."""
-        return [
+    def block(self) -> TableBlock:
+        """Return the table of all measures."""
+        measures = (
             ("precision above threshold", self.precision, 3),
             ("recall above threshold", self.recall, 3),
             ("average precision", self.average_precision, 3),
             ("share of rare rows", self.prevalence, 5),
             ("rare rows", self.n_rare, 0),
-        ]
+        )
+        return measures_block("Measure, of all rows", measures, self.level)
 
     def sentences(self) -> list[str]:
         """Say what the rows below the threshold stand on, and how many checks would tell more."""

@@ -1,13 +1,14 @@
 """Confidence intervals and exact tests of shares, their sums and differences; any real counts."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from rareclass.metrics.scored_classes import FloatArray
+from rareclass.table_block import TableBlock
 
 LEAST_P = 1e-12
 _STEPS = 60  # of a bisection
@@ -31,6 +32,43 @@ class Interval(NamedTuple):
     def bounds_text(self, digits: str = ".3f") -> str:
         """Format the bounds of a measure."""
         return f"{self.low:{digits}} to {self.high:{digits}}"
+
+    def amounts(self) -> str:
+        """Format a quantity with its bounds.
+
+        >>> Interval(12.0, 9.5, 1140.0).amounts()
+        '12 (9.5 to 1,140)'
+        """
+        return f"{amount_text(self.value)} ({self.amount_bounds()})"
+
+    def amount_bounds(self) -> str:
+        """Format the bounds of a quantity."""
+        return f"{amount_text(self.low)} to {amount_text(self.high)}"
+
+
+def amount_text(number: float) -> str:
+    r"""Format a quantity with three digits, or all of a large one.
+
+    >>> amount_text(1234.5), amount_text(12.345), amount_text(0.01234), amount_text(float("nan"))
+    ('1,234', '12.3', '0.0123', '\u2013')
+    """
+    if math.isnan(number):
+        return "\u2013"
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def measures_block(
+    head: str, measures: Iterable[tuple[str, Interval | None, int]], level: float = 0.95
+) -> TableBlock:
+    """Return a table of measures: name, value and interval, with so many digits."""
+    rows = []
+    for name, each, digits in measures:
+        if each is None:
+            rows.append((name, "unknown", ""))
+            continue
+        bounds = "exact" if each.low == each.high else each.bounds_text(f",.{digits}f")
+        rows.append((name, f"{each.value:,.{digits}f}", bounds))
+    return TableBlock("", (head, "Value", f"{level:.0%} interval"), tuple(rows))
 
 
 class ShareEstimate(NamedTuple):

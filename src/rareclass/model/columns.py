@@ -5,7 +5,7 @@ others; cells unlike any of training; empty cells. The population stability inde
 says how far the column has moved (docs/decisions/0058). Scores are a column like others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from rareclass.metrics.column_drift import (
     population_stability_index,
 )
 from rareclass.model.facts import ScoredRows
+from rareclass.table_block import TableBlock
 from rareclass.tables.cells import TRUTH_SPELLINGS, numbers_in
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import CellReading, read_cells
@@ -36,6 +37,7 @@ ERROR = 0.01
 # Shares of the error of a column: its index; cells unlike training and empty ones, each.
 _OF_INDEX, _OF_SHARES = 0.8, 0.1
 SCORES = "score"
+_TYPES = {"high-cardinality category": "category, many values", "beside": "not learned from"}
 _N_BINS = 10
 _MOST_WORDS = 20
 
@@ -183,6 +185,45 @@ class ColumnDrift:
             "empty_in_training": self.missing_before,
             "unlike_training": self.outside,
         }
+
+
+def type_text(kind: str) -> str:
+    """Return the type of a column in the words of a reader."""
+    return _TYPES.get(kind, kind)
+
+
+def columns_block(columns: Sequence[Column], most: int) -> TableBlock:
+    """Return a table of what the first columns hold and how they are encoded."""
+    shown = columns[:most]
+    more = f"and {len(columns) - most:,} more (rareclass show MODEL --json -)"
+    columns_of = {
+        "Column": [each.name for each in shown],
+        "Type": [type_text(each.kind) for each in shown],
+        "Empty": [f"{each.n_missing:,}" if each.n_missing else "" for each in shown],
+        "Distinct": [f"{each.n_distinct:,}" if each.n_distinct else "" for each in shown],
+        "Treatment": [each.treatment for each in shown],
+    }
+    return TableBlock.of("", columns_of, more if len(columns) > most else "")
+
+
+def drift_block(shown: Sequence[ColumnDrift], n_columns: int) -> TableBlock:
+    """Return a table of how far columns have moved, of `n_columns` altogether."""
+
+    def shares(values: Iterable[float | None]) -> list[str]:
+        known = zip(shown, values, strict=True)
+        return ["" if each.is_absent or share is None else f"{share:.1%}" for each, share in known]
+
+    indices = [each.stability_index for each in shown]
+    columns = {
+        "Column": ["(scores)" if each.kind == SCORES else each.name for each in shown],
+        "Verdict": [each.verdict or "not known" for each in shown],
+        "PSI": ["" if index is None else f"{index:.2f}" for index in indices],
+        "Empty": shares(each.missing_now for each in shown),
+        "Empty before": shares(each.missing_before for each in shown),
+        "New values": shares(each.outside for each in shown),
+    }
+    more = n_columns - len(shown)
+    return TableBlock.of("", columns, f"{more:,} more columns are not listed." if more else "")
 
 
 class ColumnTracker:

@@ -24,6 +24,7 @@ from rareclass.metrics.intervals import exact_interval, widened
 from rareclass.model.facts import ClassEstimate, RankingEstimate, RareClassScores, ScoredRows
 from rareclass.model.targets import LevelFacts, RareClassFacts, TargetFacts, as_numbers
 from rareclass.stored import plain_data
+from rareclass.table_block import TableBlock
 
 # Precision among this many top rows is shown as well when there are enough rows.
 SECOND_TOP = 100
@@ -45,6 +46,15 @@ class Confusion:
     lines: list[str]  # what the counts come to
     numbers: dict[str, Any]  # the same as plain data
     in_brief: list[str] = field(default_factory=list)  # what ``rareclass fit`` prints
+
+    def block(self, is_narrow: bool = False) -> TableBlock:
+        """Return the table of the counts, on a narrow screen with shorter heads."""
+        heads = ("called", *self.called_names)
+        if not is_narrow:
+            heads = ("", *(f"called {name}" for name in self.called_names))
+        lines = zip(self.is_names, self.counts, strict=True)
+        rows = ((f"is {name}", *(f"{each:,.0f}" for each in counts)) for name, counts in lines)
+        return TableBlock(self.title, heads, tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,22 @@ class DecisionRow:
             if np.isnan(plain[name]["value"]):
                 plain[name]["value"] = None
         return plain
+
+
+def decisions_block(head: str, rows: Sequence[DecisionRow]) -> TableBlock:
+    """Return a table of what comes of calling rows rare, with 95 % intervals."""
+    names = ["above threshold" if row.name == "threshold" else row.name for row in rows]
+    columns = {head: names, "Rows": [f"{row.alerts:,}" for row in rows]}
+    for name, key, digits in (
+        ("Precision", "precision", ".3f"),
+        ("Recall", "recall", ".3f"),
+        ("False-positive rate", "false_positive_rate", ".4f"),
+    ):
+        shares = [getattr(row, key) for row in rows]
+        columns[name] = [
+            "no alerts" if np.isnan(share.value) else share.text(digits) for share in shares
+        ]
+    return TableBlock.of("", columns)
 
 
 def decision_row(
@@ -128,7 +154,7 @@ class RareDecision:
         return (
             f"Scored {counted(n_rows, 'row')}; {n_rare:,} ({n_rare / n_rows:.2%}) "
             f"{'is' if n_rare == 1 else 'are'} called rare "
-            f"({self._facts.target} = {self._facts.rare_label})."
+            f"({self._facts.in_words})."
         )
 
     def codes(self, labels: pl.Series, file: str) -> NDArray[np.int16]:

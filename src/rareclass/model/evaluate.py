@@ -36,6 +36,7 @@ from rareclass.model.model import Model
 from rareclass.model.threshold import budget_time, columns_beside, labelled_scores
 from rareclass.model.times import alert_times
 from rareclass.stored import plain_data
+from rareclass.table_block import TableBlock
 from rareclass.tables.columns import Column
 from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -43,11 +44,11 @@ from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, o
 
 # Chance that one of so many promises, the most there are, is called broken though all are kept.
 ERROR, MOST_PROMISES = 0.05, 4
-HEADS = ("Promise", "Verdict", "Promised", "Measured")
 AtLevel = Callable[[float], Interval]
 """An estimate with its interval at a confidence level."""
 _TOPS = (10, 100)
 _LEVEL = 0.95
+_AMOUNT = ",.3g"
 
 
 def decision_table(
@@ -135,7 +136,7 @@ class Promise:
     promised: Interval  # without width where it is a limit
     measured: Interval
     verdict: PromiseVerdict
-    digits: str
+    digits: str  # _AMOUNT: of a quantity
     is_of_ranking: bool
 
     @classmethod
@@ -157,10 +158,14 @@ class Promise:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row of a table with `HEADS`."""
+        """The row of the table of promises."""
         is_limit = self.promised.low == self.promised.high
-        promised = f"{self.promised.value:g}" if is_limit else self.promised.text(self.digits)
-        return self.name, str(self.verdict), promised, self.measured.text(self.digits)
+        promised, measured = (
+            each.amounts() if self.digits == _AMOUNT else each.text(self.digits)
+            for each in (self.promised, self.measured)
+        )
+        promised = f"{self.promised.value:g}" if is_limit else promised
+        return self.name, str(self.verdict), promised, measured
 
 
 @dataclass(frozen=True)
@@ -181,6 +186,11 @@ class Promises:
             return Advice.TRAIN
         holds = PromiseVerdict.KEPT in [each.verdict for each in self.rows if each.is_of_ranking]
         return Advice.THRESHOLD if self.broken else Advice.NOTHING if holds else Advice.MORE_ROWS
+
+    def block(self) -> TableBlock:
+        """Return the table of what was promised and what was measured."""
+        heads = ("Promise", "Verdict", "Promised", "Measured")
+        return TableBlock("", heads, tuple(each.cells for each in self.rows))
 
     def sentence(self) -> str:
         """Say what to do, and how seldom a verdict is wrong."""
@@ -249,7 +259,7 @@ def _of_alerts(
     if before is not None:
         often, now = 1e4 * before.value, partial(_share_of_alerts, called, time)
         then, after = (partial(_times, 1e4, each) for each in (before.interval, now))
-        yield Promise.judged("Alerts in 10,000 rows", then, after, often / 2, 2 * often, ",.3g")
+        yield Promise.judged("Alerts in 10,000 rows", then, after, often / 2, 2 * often, _AMOUNT)
 
 
 def _a_period(alerts: NDArray[Any], level: float, sizes: NDArray[Any] | float = 1.0) -> Interval:
@@ -292,14 +302,14 @@ def _of_rule(
             whole = periods.number >= 0
             alerts = np.bincount(periods.number[whole], called[whole], int(periods.n))
             name, mean = f"Alerts {A_PERIOD[budget.period]}, at most", partial(_a_period, alerts)
-            yield Promise.judged(name, limit, mean, highest=limit, digits=",.3g")
+            yield Promise.judged(name, limit, mean, highest=limit, digits=_AMOUNT)
         if budget.allowed:
             share, most = partial(exact_interval, here.n_above, here.n_periods), budget.allowed
             yield Promise.judged(f"Share of {budget.period}s over", most, share, highest=most)
     elif rule.batch is not None:
         share, name = partial(_share_of_alerts, called, time), f"Alerts in {rule.batch:,} rows"
         per_batch = partial(_times, rule.batch, share)
-        yield Promise.judged(f"{name}, at most", limit, per_batch, highest=limit, digits=",.3g")
+        yield Promise.judged(f"{name}, at most", limit, per_batch, highest=limit, digits=_AMOUNT)
     elif measure is not None:
         of_rows = partial(decision_row, "", rows.y == 1, rows.scores > rule.threshold)
         name, at_most = measure.replace("_", " ").capitalize(), measure == "false_positive_rate"

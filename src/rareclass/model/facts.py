@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import counted
-from rareclass.metrics.intervals import Interval, widened
+from rareclass.metrics.intervals import Interval, measures_block, widened
 from rareclass.model.targets import LevelFacts, RareClassFacts, TargetFacts
 from rareclass.stored import plain_data, read_fields, required, typed_value
+from rareclass.table_block import TableBlock
 from rareclass.tables.columns import Column
 
 TableFormat = Literal["table", "svmlight", "stream"]
@@ -44,6 +45,20 @@ class RankingEstimate:
     n_rows: float  # copies included
     n_rare: float | None = None  # where there is a rare class
     classes: tuple[ClassEstimate, ...] = ()  # of several rare classes
+
+    def blocks(self) -> list[TableBlock]:
+        """Return the table of the measures, and that of the classes where there are several."""
+        measures = ((*each, 3) for each in self.measures.items())
+        blocks = [measures_block("Measure", measures)]
+        if self.classes:
+            columns = {
+                "Rare class": [each.name for each in self.classes],
+                "Rows": [f"{each.n_rows:,.0f}" for each in self.classes],
+                "AUC": [f"{each.auc.value:.3f}" for each in self.classes],
+                "Average precision": [each.average_precision.text() for each in self.classes],
+            }
+            blocks.append(TableBlock.of("", columns))
+        return blocks
 
     def widened(self, factor: float) -> Self:
         """Return the estimate with every interval so many times as wide (`metrics.widened`)."""
@@ -314,6 +329,12 @@ class ModelFacts:
     def importances(self) -> dict[str, float]:
         """Importance of each column; empty where the method has none."""
         return self.method.importances if isinstance(self.method, CombinationFacts) else {}
+
+
+def class_thresholds_text(thresholds: dict[str, float]) -> str:
+    """Return the line on thresholds of several rare classes."""
+    named = ", ".join(f"{name} {threshold:.3g}" for name, threshold in thresholds.items())
+    return f"Called each class above a probability of: {named}"
 
 
 def facts_as_json(facts: ModelFacts) -> dict[str, Any]:

@@ -70,6 +70,11 @@ class RareClassFacts:
         return self.rare_labels or (self.rare_label,)
 
     @property
+    def in_words(self) -> str:
+        """Condition that a rare row meets, such as fraud = yes."""
+        return f"{self.target} = {self.rare_label}"
+
+    @property
     def known(self) -> tuple[str, ...]:
         """All labels that training had, and names for several of them."""
         return (*self.labels, self.rest_label, *self.label_counts)
@@ -92,7 +97,7 @@ class RareClassFacts:
         """Return the rare class and the others, with their rows where these are known."""
         counts, n_rare = self.label_counts, self.n_rare
         others = [f"{label} ({n:,})" for label, n in counts.items() if label != self.rare_label]
-        named = f"Rare class: {self.target} = {self.rare_label}"
+        named = f"Rare class: {self.in_words}"
         if self.class_counts:
             each = [f"{label} ({n:,})" for label, n in self._class_counts().items()]
             named = f"Rare classes of {self.target}: {_some(each)}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from rareclass.compare import Comparison, compare_scores
 from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_files
 from rareclass.errors import combination_error, too_few_rows
 from rareclass.opening import open_model
-from rareclass.report.drawing import CYCLE, Draw, plot_of
+from rareclass.report.drawing import CYCLE, Display
 from rareclass.report.page import (
     Fact,
     FactList,
@@ -61,7 +61,7 @@ def report_on_models(
     """
     contents = [open_model(path) for path in models]
     classes = [each.rare_class for each in contents]
-    targets = {f"{each.target} = {each.rare_label}" for each in classes}
+    targets = {each.in_words for each in classes}
     if len(targets) > 1:
         raise combination_error(
             f"The models are of different classes: {' and '.join(sorted(targets))}.",
@@ -153,46 +153,44 @@ def _measures_section(comparison: Comparison) -> Section:
 
 
 def _curves_section(tables: Mapping[str, ThresholdTable]) -> Section:
-    description = f"{' and '.join(tables)}. {_BANDS}"
-    roc = "ROC curve, its false-positive rate on a logarithmic axis"
     first = next(iter(tables.values()))
     budgets = sorted({k for k in _BUDGETS if k <= first.n_rows / 2} | {round(first.n_rare)})
     at_recalls = {percent(each): methodcaller("at_recall", each) for each in _RECALLS}
     at_rates = {percent(each): methodcaller("at_false_positive_rate", each) for each in _RATES}
     within = {f"{each:,}": methodcaller("at_alerts", each) for each in budgets}
     caption, fewer = "Where so many rare rows are found", "Fewer alerts where scores are tied."
-    curves: tuple[tuple[type[TableDisplay], str, str, TableBlock], ...] = (
-        (
-            PrecisionRecallDisplay, "precision-recall", "Precision and recall",
-            _points(caption, "Recall, at least", at_recalls, tables),
-        ),
-        (
-            RocDisplay, "roc", roc,
-            _points("At false-positive rates", "At most", at_rates, tables),
-        ),
-        (
-            GainsDisplay, "gains", "Gains: what the highest rows hold",
-            _points("Within the same number of alerts", "At most", within, tables, fewer),
-        ),
-    )  # fmt: skip
-    plots = tuple(
-        plot_of(_together(tables, display), key, title, description, numbers)
-        for display, key, title, numbers in curves
-    )
+    goals: dict[type[TableDisplay], TableBlock] = {
+        PrecisionRecallDisplay: _points(caption, "Recall, at least", at_recalls, tables),
+        RocDisplay: _points("At false-positive rates", "At most", at_rates, tables),
+        GainsDisplay: _points("Within the same number of alerts", "At most", within, tables, fewer),
+    }
+    plots = tuple(CurvesDisplay(tables, kind, points).on_page() for kind, points in goals.items())
     return Section("curves", "Curves", "The same rows, one line a ranking.", (Plots(plots),))
 
 
-def _together(tables: Mapping[str, ThresholdTable], display: type[TableDisplay]) -> Draw:
+class CurvesDisplay(Display):
+    """The curves of one kind of several rankings, with the `points` where each meets some goals."""
 
-    def draw(ax: "Axes") -> None:
-        for place, (name, table) in enumerate(tables.items()):
+    def __init__(
+        self, tables: Mapping[str, ThresholdTable], kind: type[TableDisplay], points: TableBlock
+    ) -> None:
+        self.tables, self.kind, self.points = tables, kind, points
+        self.key, self.title = kind.key, kind.title  # type: ignore[misc]
+
+    def _words(self) -> str:
+        return f"{' and '.join(self.tables)}. {_BANDS}"
+
+    def rows(self) -> TableBlock:
+        """Return the points."""
+        return self.points
+
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        for place, (name, table) in enumerate(self.tables.items()):
             color, dashes = CYCLE[place % len(CYCLE)]
-            display(table, name=name)._draw(ax, color=color, linestyle=dashes)
+            self.kind(table, name=name)._draw(ax, color=color, linestyle=dashes)
         handles, labels = ax.get_legend_handles_labels()
         seen = dict(zip(labels, handles, strict=True))
         ax.legend(list(seen.values()), list(seen))
-
-    return draw
 
 
 def _points(

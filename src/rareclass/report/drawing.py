@@ -7,8 +7,7 @@ by colour differ by dash or marker as well. matplotlib is imported where somethi
 import io
 import re
 import warnings
-from abc import abstractmethod
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -66,7 +65,6 @@ _STYLE: dict[Any, Any] = {
     "path.simplify": True,
 }
 
-Draw = Callable[["Axes"], None]
 Floats = NDArray[np.float64]
 
 
@@ -130,35 +128,6 @@ class Drawing(NamedTuple):
     axis: AxisSpan
 
 
-def plot_of(
-    draw: Draw,
-    key: str,
-    title: str,
-    description: str,
-    table: TableBlock | None = None,
-    size: tuple[float, float] = SMALL,
-    wide: bool = False,
-) -> Plot:
-    """Draw a plot for a page; `key` is unique on the page."""
-    svg = drawn(draw, key, title, description, size).svg
-    return Plot(f"{key}-plot", title, description, svg, table, wide)
-
-
-def drawn(draw: Draw, key: str, title: str, description: str, size: tuple[float, float]) -> Drawing:
-    """Draw on new axes, and return an ``<svg>`` element with a title and a description."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE}):
-        figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots()
-        draw(axes)
-        svg = _written(figure)
-        box, limits = axes.get_position(), axes.get_xlim()
-    span = AxisSpan(float(box.x0), float(box.x1), float(limits[0]), float(limits[1]))
-    return Drawing(_themed(svg, key, title, description), span)
-
-
 def _written(figure: "Figure") -> str:
     buffer = io.StringIO()
     with warnings.catch_warnings():
@@ -194,7 +163,46 @@ def _themed(svg: str, key: str, title: str, description: str) -> str:
     )
 
 
-class RankingDisplay:
+class Display(ABC):
+    """A plot: the numbers behind it, how they are drawn, and what a page says of them."""
+
+    key: ClassVar[str]  # unique on a page
+    title: ClassVar[str]
+    size = SMALL  # inches; one that is WIDE fills the width of a page where it stands alone
+
+    @abstractmethod
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        """Draw on axes."""
+
+    @abstractmethod
+    def rows(self) -> TableBlock | None:
+        """Return the numbers behind the drawing."""
+
+    @abstractmethod
+    def _words(self) -> str:
+        """Describe the drawing to readers who cannot see it."""
+
+    def on_page(self, drawing: Drawing | None = None) -> Plot:
+        """Return the part of a page, of a drawing that is there already or a new one."""
+        svg, name = (drawing or self.drawing()).svg, f"{self.key}-plot"
+        return Plot(name, self.title, self._words(), svg, self.rows(), self.size == WIDE)
+
+    def drawing(self) -> Drawing:
+        """Draw on new axes in the style of a page."""
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE}):
+            figure = Figure(figsize=self.size, layout="constrained")
+            axes = figure.subplots()
+            self._draw(axes)
+            svg = _written(figure)
+            box, limits = axes.get_position(), axes.get_xlim()
+        span = AxisSpan(float(box.x0), float(box.x1), float(limits[0]), float(limits[1]))
+        return Drawing(_themed(svg, self.key, self.title, self._words()), span)
+
+
+class RankingDisplay(Display):
     """A plot of scores beside classes, in the convention of scikit-learn's displays.
 
     `from_estimator` and `from_predictions` make and draw it. The attributes hold the numbers that
@@ -211,10 +219,6 @@ class RankingDisplay:
     of_probabilities: ClassVar[bool] = False  # drawn from probabilities, not scores
     ax_: "Axes"
     figure_: "Figure"
-
-    @abstractmethod
-    def _draw(self, ax: "Axes", **style: Any) -> None:
-        """Draw on axes."""
 
     def plot(self, ax: Any = None, **style: Any) -> Self:
         """Draw on axes, by default those of a new figure of pyplot, and return the display.

@@ -1,17 +1,16 @@
 """The report of a hunt: its balls, the values typical of them, and the rows found."""
 
-import csv
 import json
-import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from rareclass.errors import ErrorKind, InputError, counted
-from rareclass.hunt.files import DESCRIPTION_TABLE, SUMMARY, picture_names
+from rareclass.hunt.files import DESCRIPTION_TABLE, LINES, SUMMARY, picture_names, typical_block
+from rareclass.model.columns import type_text
 from rareclass.report.page import (
-    NONE,
     Fact,
     FactList,
     FinishedReport,
@@ -21,8 +20,6 @@ from rareclass.report.page import (
     PageBlock,
     ReportPage,
     Section,
-    amount,
-    percent,
     settings_section,
     whole,
 )
@@ -30,20 +27,16 @@ from rareclass.table_block import TableBlock
 
 # Bytes of pictures on a page, all balls together: as base64 they are a third more.
 _MOST_PICTURES = 280_000
-_MOST_LINES = 15
 _MOST_COLUMNS = 60
-
-Line = dict[str, str]
 
 
 def report_on_hunt(folder: Path) -> FinishedReport:
     """Report on the folder of a hunt; raises `InputError` where files are missing or damaged."""
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        with (folder / DESCRIPTION_TABLE).open(newline="", encoding="utf-8") as file:
-            lines = list(csv.DictReader(file))
+        lines = pl.read_csv(folder / DESCRIPTION_TABLE, schema_overrides=LINES)
         counts, balls = summary["counts"], summary["balls"]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, pl.exceptions.PolarsError) as error:
         raise InputError(
             f"{folder} is not the whole folder of a hunt.",
             "Run rareclass hunt again.",
@@ -56,8 +49,8 @@ def report_on_hunt(folder: Path) -> FinishedReport:
         size = path.stat().st_size if path.is_file() else 0
         has_room = 0 < size <= left
         left -= size if has_room else 0
-        own = [line for line in lines if line["ball"] == name]
-        sections.append(_ball(number, balls[number], folder, path if has_room else None, own))
+        typical = typical_block(lines, name)
+        sections.append(_ball(number, balls[number], folder, path if has_room else None, typical))
     certainty = Section(
         "judged",
         "How sure that is",
@@ -94,7 +87,7 @@ def _figures(counts: dict[str, Any], held_out: dict[str, Any] | None) -> tuple[K
 
 
 def _ball(
-    number: int, ball: dict[str, Any], folder: Path, picture: Path | None, lines: Sequence[Line]
+    number: int, ball: dict[str, Any], folder: Path, picture: Path | None, typical: TableBlock
 ) -> Section:
     """The picture of a ball, and the values typical of its rows."""
     name, n_found = ball["name"], ball["n_found"]
@@ -108,42 +101,13 @@ def _ball(
             f"{counted(n_found, 'unlabelled row')} inside."
         )
         blocks.append(Image(f"The ball of {name}", description, picture.read_bytes()))
-    numbers = [line for line in lines if not line["share_inside"]][:_MOST_LINES]
-    if numbers:
-        columns = {
-            "Column": [line["feature"] for line in numbers],
-            "Inside": [_range(line, "inside") for line in numbers],
-            "Outside": [_range(line, "outside") for line in numbers],
-            "Overlap": [_in_words(line["overlap"], percent) for line in numbers],
-        }
-        blocks.append(TableBlock.of("Numbers, the most telling first", columns))
-    values = [line for line in lines if line["share_inside"]][:_MOST_LINES]
-    if values:
-        columns = {
-            "Value": [f"{line['feature']} = {line['value']}" for line in values],
-            "Of the rows inside": [_in_words(line["share_inside"], percent) for line in values],
-            "Of the rows outside": [_in_words(line["share_outside"], percent) for line in values],
-        }
-        blocks.append(TableBlock.of("Values, the most telling first", columns))
+    if typical.rows:
+        blocks.append(replace(typical, title="Typical of its rows, the most telling first"))
     lead = (
         f"{counted(n_found, 'row')} without a label in it; {whole(ball['n_weighed'])} that were "
         "near shaped it."
     )
     return Section(f"ball-{number}", f"The ball of {name}", lead, tuple(blocks))
-
-
-def _range(line: Line, side: str) -> str:
-    low, high = (_in_words(line[f"{side}_{end}"], amount) for end in ("low", "high"))
-    return f"{low} to {high}"
-
-
-def _in_words(text: str, words: Callable[[float], str]) -> str:
-    """A number of the table of descriptions in words; a dash where the cell has none."""
-    try:
-        value = float(text)
-    except ValueError:
-        return NONE
-    return words(value) if math.isfinite(value) else NONE
 
 
 def _data(summary: dict[str, Any]) -> Section:
@@ -158,8 +122,8 @@ def _data(summary: dict[str, Any]) -> Section:
     columns = summary.get("columns", ())[:_MOST_COLUMNS]
     table = TableBlock(
         "Columns",
-        ("Column", "Holds", "What is done with it"),
-        tuple((each["name"], each["kind"], each["treatment"]) for each in columns),
+        ("Column", "Type", "Treatment"),
+        tuple((each["name"], type_text(each["kind"]), each["treatment"]) for each in columns),
     )
     notes = [Note(each) for each in summary.get("messages", ())]
     return Section("data", "The data", "What was read.", (FactList(facts), *notes, table))

@@ -10,26 +10,23 @@ import numpy as np
 
 from rareclass.errors import command_line, counted, first_names, left_out_text, unsupported
 from rareclass.metrics import CheckedMeasures, Interval
+from rareclass.metrics.intervals import amount_text
 from rareclass.metrics.weighted_rate import WeightedRate
-from rareclass.model.columns import ColumnDrift
+from rareclass.model.columns import ColumnDrift, columns_block
 from rareclass.model.drift import drift_of
-from rareclass.model.evaluate import HEADS, Promises, judge_promises
+from rareclass.model.evaluate import Promises, judge_promises
 from rareclass.model.facts import CombinationFacts, ModelFacts, ScoredRows, facts_as_json
 from rareclass.model.model import Model
 from rareclass.model.times import day_of
-from rareclass.report.columns_section import data_section, features_section
+from rareclass.report.columns_section import data_section, features_section, moved_section
 from rareclass.report.model_card import JudgedModel, card_section
 from rareclass.report.page import (
-    NONE,
     Fact,
     FinishedReport,
     KeyFigure,
     Note,
     ReportPage,
     Section,
-    amount,
-    amount_bounds,
-    amount_with_bounds,
     figure_of,
     percent,
     percent_bounds,
@@ -46,10 +43,9 @@ from rareclass.report.subgroups import Subgroups, classes_section, subgroups_sec
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import LEVEL
 from rareclass.stored import plain_data
-from rareclass.table_block import TableBlock
 from rareclass.tables.table_file import TablePlace
 
-_MOST_NAMED = 12
+_MOST_NAMED, _MOST_COLUMNS = 12, 40
 _SETTINGS = {
     "date": "Trained", "method": "Method", "objective": "Objective", "seed": "Seed",
     "effort": "Effort", "plan": "Plan", "time_budget": "Time limit, seconds",
@@ -96,7 +92,7 @@ def report_on_model(
     if days is not None or groups is not None:
         of_columns.append(subgroups_section(days, groups))
     facts, notes = _data_facts(rows, options, content.prevalence), _data_notes(content.facts, rows)
-    data_part = data_section(facts, judged.columns, notes)
+    data_part = moved_section(facts, judged.columns, notes)
     return _finished(judged, model, data, f"{model.name} on {rows.name}", [*of_columns, data_part])
 
 
@@ -124,7 +120,8 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
     sections = [features_section(facts.importances, {}, 0)] if facts.importances else []
     if held.classes is not None:
         sections.append(classes_section(content, held.scores, held.classes, held.weight))
-    sections.append(data_section(_training_data_facts(content), judged.columns, []))
+    table = replace(columns_block(facts.columns, _MOST_COLUMNS), title="Columns")
+    sections.append(data_section(_training_data_facts(content), table, []))
     by = str(None if facts.training is None else facts.training.estimated_by)
     how = "by cross-fitting" if by == "cross-fitting" else f"on {by}"
     return _finished(judged, model, None, f"{model.name}, judged {how}", sections)
@@ -158,11 +155,11 @@ def _sections_of_scores(judged: JudgedModel, model: Path) -> list[Section]:
     rule = "the choice of the model itself" if chosen is None else chosen.rule
     out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
     command = command_line("threshold", model, out=out, threshold=None) + " {threshold}"
-    rare, rest = f"{target.target} = {target.rare_label}", "the majority"
+    rest = "the majority"
     if target.rest_label != "rest":
         rest = f"{target.target} = {target.rest_label}"
     sections = [
-        threshold_section(table, rare, rest, rule, command),
+        threshold_section(table, target.in_words, rest, rule, command),
         ranking_section(table, judged.auc, judged.average_precision),
         scores_section(judged.distribution, judged.reliability),
     ]
@@ -191,14 +188,14 @@ def _page(judged: JudgedModel, sections: Sequence[Section], subtitle: str) -> Re
         KeyFigure(
             "Alerts that are rare (precision)", percent(precision.value), percent_bounds(precision)
         ),
-        KeyFigure(unit.capitalize(), amount(alerts.value), amount_bounds(alerts)),
+        KeyFigure(unit.capitalize(), amount_text(alerts.value), alerts.amount_bounds()),
         figure_of("Average precision", area),
         figure_of("AUC", judged.auc),
     )
     return ReportPage(
-        f"Finding {target.target} = {target.rare_label}",
+        f"Finding {target.in_words}",
         f"{subtitle}: {judged.rows_in_words}",
-        f"At its threshold the model raises {amount(alerts.value)} {unit}{found}",
+        f"At its threshold the model raises {amount_text(alerts.value)} {unit}{found}",
         figures,
         tuple(sections),
     )
@@ -302,14 +299,12 @@ def _plain_data(judged: JudgedModel) -> dict[str, Any]:
 
 def promises_section(promises: Promises) -> Section:
     """Section with what was promised and what these rows show, as ``rareclass evaluate`` has it."""
-    rows = tuple(each.cells for each in promises.rows)
-    table = TableBlock("Promises, with 95\u00a0% intervals", HEADS, rows)
+    table = replace(promises.block(), title="Promises, with 95\u00a0% intervals")
     return Section("promises", "Promised and measured", promises.sentence(), (table,))
 
 
 def checked_section(found: CheckedMeasures) -> Section:
     """Section with the measures of all rows, as the checked rows estimate them."""
-    rows = [(name.capitalize(), _shown(value, digits)) for name, value, digits in found.named()]
     lead = (
         f"{whole(found.n_checked)} of {whole(found.n_rows)} rows have a known class. "
         + " ".join(found.sentences())
@@ -318,13 +313,5 @@ def checked_section(found: CheckedMeasures) -> Section:
         "All figures and curves of this page count each checked row as the number of rows that it "
         "stands for. The intervals of this table are about all rows here."
     )
-    heads = ("Measure", "Estimate, 95\u00a0% interval")
-    table = TableBlock("Estimates for all rows", heads, tuple(rows))
+    table = replace(found.block(), title="Estimates for all rows")
     return Section("checked", "Estimates from the checked rows", lead, (table, Note(note)))
-
-
-def _shown(value: Interval | None, digits: int) -> str:
-    """Return a share as percent, a number as it is; a dash where it cannot be known."""
-    if value is None:
-        return NONE
-    return percent_with_bounds(value) if digits else amount_with_bounds(value)

@@ -191,17 +191,6 @@ def whole(number: float) -> str:
     return f"{number:,.1f}"
 
 
-def amount(number: float) -> str:
-    """Format a quantity with three digits.
-
-    >>> amount(1234.5), amount(12.345), amount(0.01234), amount(0.0)
-    ('1,234', '12.3', '0.0123', '0')
-    """
-    if math.isnan(number):
-        return NONE
-    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
-
-
 def percent(share: float) -> str:
     r"""Format a share in percent, with enough digits to tell it from 0 and from 100 %.
 
@@ -245,20 +234,6 @@ def percent_bounds(interval: Interval) -> str:
     '26.0 to 36.4\xa0%'
     """
     return f"{percent_number(interval.low)} to {percent(interval.high)}"
-
-
-def amount_with_bounds(interval: Interval) -> str:
-    """Format a quantity with the bounds of its interval.
-
-    >>> amount_with_bounds(Interval(12.0, 9.5, 140.0))
-    '12 (9.5 to 140)'
-    """
-    return f"{amount(interval.value)} ({amount_bounds(interval)})"
-
-
-def amount_bounds(interval: Interval) -> str:
-    """Format the bounds of a quantity."""
-    return f"{amount(interval.low)} to {amount(interval.high)}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.metrics import Interval, interval
+from rareclass.metrics.intervals import amount_text
 from rareclass.report.drawing import (
     BAND,
     BLUE,
@@ -13,14 +14,12 @@ from rareclass.report.drawing import (
     INK,
     RankingDisplay,
     log_axis,
-    plot_of,
     share_axis,
 )
 from rareclass.report.page import (
+    NONE,
     Plots,
     Section,
-    amount,
-    amount_with_bounds,
     percent,
     percent_with_bounds,
     whole,
@@ -73,6 +72,9 @@ class TableDisplay(RankingDisplay):
             value = interval(cls._measure, y, scores, sample_weight)
         return cls(table, name=name, value=value)
 
+    def _value_text(self) -> str:
+        return NONE if self.value is None else self.value.text()
+
     def _label(self, what: str) -> str | None:
         if self.value is None:
             return self.name
@@ -121,7 +123,31 @@ class PrecisionRecallDisplay(TableDisplay):
     ('recall: share of the rare rows found', 1.0)
     """
 
+    key, title = "precision-recall", "Precision and recall"
     _measure = "average_precision"
+
+    def _words(self) -> str:
+        table = self.table
+        half = percent_with_bounds(table.precision.at(table.at_recall(0.5)))
+        return (
+            f"Average precision {self._value_text()}; a random order has "
+            f"{table.n_rare / table.n_rows:.3f}. Where half of the rare rows are found, {half} of "
+            f"the alerts are rare. {_POINTWISE}"
+        )
+
+    def rows(self) -> TableBlock:
+        """Return the precision at shares of the rare rows."""
+        table = self.table
+        places = list(dict.fromkeys(table.at_recall(share) for share in _RECALLS))
+        return TableBlock.of(
+            "Precision where so many rare rows are found",
+            {
+                "Recall": [percent(float(table.recall.value[k])) for k in places],
+                "Precision": [percent_with_bounds(table.precision.at(k)) for k in places],
+                "Alerts": [whole(float(table.alerts[k])) for k in places],
+                "Score above": [f"{table.thresholds[k]:.4g}" for k in places],
+            },
+        )
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
         table, kept = self.table, self._places()
@@ -146,8 +172,27 @@ class RocDisplay(TableDisplay):
     """
 
     log = True
-
+    key, title = "roc", "ROC curve, its false-positive rate on a logarithmic axis"
     _measure = "roc_auc"
+
+    def _words(self) -> str:
+        return (
+            f"AUC {self._value_text()}: the chance that a rare row scores higher than one of the "
+            f"majority. {_POINTWISE}"
+        )
+
+    def rows(self) -> TableBlock:
+        """Return the recall at false-positive rates."""
+        table, rates = self.table, self.table.false_positive_rate
+        places = list(dict.fromkeys(table.at_false_positive_rate(rate) for rate in _RATES))
+        return TableBlock.of(
+            "Recall at false-positive rates",
+            {
+                "False-positive rate": [percent_with_bounds(rates.at(k)) for k in places],
+                "Recall": [percent_with_bounds(table.recall.at(k)) for k in places],
+                "False alerts": [whole(float(table.false_alerts[k])) for k in places],
+            },
+        )
 
     def _draw(self, ax: "Axes", log: bool | None = None, **style: Any) -> None:
         table, log = self.table, self.log if log is None else log
@@ -175,6 +220,32 @@ class GainsDisplay(TableDisplay):
     Made as `TableDisplay`, without a `value`.
     """
 
+    key, title = "gains", "Gains: what the highest rows hold"
+
+    def _words(self) -> str:
+        table, lift = self.table, Gains.of(self.table).lift.value
+        of_top = percent_with_bounds(table.recall.at(table.at_alerts(0.01 * table.n_rows)))
+        top = amount_text(lift[min(len(lift) - 1, max(table.at_alerts(100) - 1, 0))])
+        n_top = whole(min(100.0, table.n_rows))
+        return (
+            f"The highest 1 % of the rows hold {of_top} of the rare ones. Among the {n_top} "
+            f"highest rows there are {top} times as many rare ones as among {n_top} drawn "
+            "at random. The axis of rows is logarithmic: what matters happens among the first."
+        )
+
+    def rows(self) -> TableBlock:
+        """Return the share of the rare rows in shares of all."""
+        gains = Gains.of(self.table)
+        places = gains.rows()
+        return TableBlock.of(
+            "What the highest rows hold",
+            {
+                "Of all rows": [percent(float(gains.share[k])) for k in places],
+                "Of the rare ones": [percent_with_bounds(gains.gain.at(k)) for k in places],
+                "Times as many as at random": [gains.lift.at(k).amounts() for k in places],
+            },
+        )
+
     def _draw(self, ax: "Axes", **style: Any) -> None:
         gains = Gains.of(self.table)
         kept = np.unique(np.linspace(0, len(gains.share) - 1, _MOST_DRAWN).astype(int))
@@ -193,76 +264,11 @@ class GainsDisplay(TableDisplay):
 
 def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Interval) -> Section:
     """Section with three curves and the numbers behind them."""
-    gains = Gains.of(table)
-    half = percent_with_bounds(table.precision.at(table.at_recall(0.5)))
-    of_top = percent_with_bounds(table.recall.at(table.at_alerts(0.01 * table.n_rows)))
-    top = float(gains.lift.value[min(len(gains.lift.value) - 1, max(table.at_alerts(100) - 1, 0))])
-    n_top = whole(min(100.0, table.n_rows))
-    plots = (
-        plot_of(
-            PrecisionRecallDisplay(table, value=average_precision)._draw,
-            "precision-recall",
-            "Precision and recall",
-            f"Average precision {average_precision.text()}; a random order has "
-            f"{table.n_rare / table.n_rows:.3f}. Where half of the rare rows are found, {half} of "
-            f"the alerts are rare. {_POINTWISE}",
-            _precision_table(table),
-        ),
-        plot_of(
-            RocDisplay(table, value=auc)._draw,
-            "roc",
-            "ROC curve, its false-positive rate on a logarithmic axis",
-            f"AUC {auc.text()}: the chance that a rare row scores higher than one of "
-            f"the majority. {_POINTWISE}",
-            _roc_table(table),
-        ),
-        plot_of(
-            GainsDisplay(table)._draw,
-            "gains",
-            "Gains: what the highest rows hold",
-            f"The highest 1 % of the rows hold {of_top} of the rare ones. Among the {n_top} "
-            f"highest rows there are {amount(top)} times as many rare ones as among {n_top} drawn "
-            "at random. The axis of rows is logarithmic: what matters happens among the first.",
-            _gains_table(gains),
-        ),
+    displays = (
+        PrecisionRecallDisplay(table, value=average_precision),
+        RocDisplay(table, value=auc),
+        GainsDisplay(table),
     )
+    plots = tuple(display.on_page() for display in displays)
     lead = "Whatever the threshold: do rare rows score higher than the majority?"
     return Section("ranking", "How well it ranks", lead, (Plots(plots),))
-
-
-def _precision_table(table: ThresholdTable) -> TableBlock:
-    places = list(dict.fromkeys(table.at_recall(share) for share in _RECALLS))
-    return TableBlock.of(
-        "Precision where so many rare rows are found",
-        {
-            "Recall": [percent(float(table.recall.value[k])) for k in places],
-            "Precision": [percent_with_bounds(table.precision.at(k)) for k in places],
-            "Alerts": [whole(float(table.alerts[k])) for k in places],
-            "Score above": [f"{table.thresholds[k]:.4g}" for k in places],
-        },
-    )
-
-
-def _roc_table(table: ThresholdTable) -> TableBlock:
-    places = list(dict.fromkeys(table.at_false_positive_rate(rate) for rate in _RATES))
-    rates = table.false_positive_rate
-    return TableBlock.of(
-        "Recall at false-positive rates",
-        {
-            "False-positive rate": [percent_with_bounds(rates.at(k)) for k in places],
-            "Recall": [percent_with_bounds(table.recall.at(k)) for k in places],
-            "False alerts": [whole(float(table.false_alerts[k])) for k in places],
-        },
-    )
-
-
-def _gains_table(gains: Gains) -> TableBlock:
-    places = gains.rows()
-    return TableBlock.of(
-        "What the highest rows hold",
-        {
-            "Of all rows": [percent(float(gains.share[k])) for k in places],
-            "Of the rare ones": [percent_with_bounds(gains.gain.at(k)) for k in places],
-            "Times as many as at random": [amount_with_bounds(gains.lift.at(k)) for k in places],
-        },
-    )

@@ -17,13 +17,11 @@ from rareclass.report.drawing import (
     Floats,
     RankingDisplay,
     log_axis,
-    plot_of,
     share_axis,
 )
 from rareclass.report.page import (
     Note,
     PageBlock,
-    Plot,
     Plots,
     Section,
     percent,
@@ -76,6 +74,27 @@ class ReliabilityDisplay(RankingDisplay):
     name: str | None = None
 
     of_probabilities: ClassVar[bool] = True
+    key, title = "reliability", "Reliability: probabilities and what came of them"
+
+    def _words(self) -> str:
+        off = "Each interval holds the predicted probability."
+        if self.n_off:
+            bins = f"{self.n_off} of {len(self.found)} bins"
+            off = f"In {bins} the interval does not hold the predicted probability."
+        return (
+            f"{off} Rows with about the same probability are a bin, wide enough that it expects "
+            "two rare rows; bars are exact 95 % intervals. Points on the dotted line are right."
+        )
+
+    def rows(self) -> TableBlock:
+        """Return the bins."""
+        columns = {
+            "Foretold": map(percent, self.foretold),
+            "Was rare": map(percent_with_bounds, self.found),
+            "Rows": map(whole, self.n_rows),
+            "Rare rows": map(whole, self.n_rare),
+        }
+        return TableBlock.of("Probabilities and what came of them", columns)
 
     @property
     def n_off(self) -> int:
@@ -166,31 +185,6 @@ def _merged(sums: Floats) -> list[Floats]:
     return kept[::-1]
 
 
-def reliability_plot(reliability: ReliabilityDisplay) -> Plot:
-    """Plot of probabilities against the share of rows that were rare, with the numbers."""
-    title = "Reliability: probabilities and what came of them"
-    n_off, n_bins = reliability.n_off, len(reliability.found)
-    off = (
-        "Each interval holds the predicted probability."
-        if not n_off
-        else f"In {n_off} of {n_bins} bins the interval does not hold the predicted probability."
-    )
-    description = (
-        f"{off} Rows with about the same probability are a bin, wide enough that it expects two "
-        "rare rows; bars are exact 95 % intervals. Points on the dotted line are right."
-    )
-    table = TableBlock.of(
-        "Probabilities and what came of them",
-        {
-            "Foretold": map(percent, reliability.foretold),
-            "Was rare": map(percent_with_bounds, reliability.found),
-            "Rows": map(whole, reliability.n_rows),
-            "Rare rows": map(whole, reliability.n_rare),
-        },
-    )
-    return plot_of(reliability._draw, "reliability", title, description, table)
-
-
 @dataclass
 class ScoreDistributionDisplay(RankingDisplay):
     """Scores of both classes, each as shares of its own rows, on a root axis.
@@ -214,6 +208,26 @@ class ScoreDistributionDisplay(RankingDisplay):
     rest: Floats
     threshold: float | None = None
     name: str | None = None
+
+    key, title = "score-distribution", "Scores of both classes"
+
+    def _words(self) -> str:
+        return (
+            "Each class as shares of its own rows, on a root scale so that small shares are "
+            "visible. Rows right of the dotted line raise alerts."
+        )
+
+    def rows(self) -> TableBlock:
+        """Return the shares in about twelve ranges of scores."""
+        n_bins = len(self.rare)
+        firsts = np.arange(0, n_bins, max(n_bins // _N_LINES, 1))
+        ends = self.edges[np.append(firsts, n_bins)]
+        columns = {
+            "Score": [f"{low:.3g} to {high:.3g}" for low, high in pairwise(ends)],
+            "Of the rare rows": map(percent, np.add.reduceat(self.rare, firsts)),
+            "Of the majority": map(percent, np.add.reduceat(self.rest, firsts)),
+        }
+        return TableBlock.of(self.title, columns)
 
     @classmethod
     def of(  # type: ignore[override]
@@ -279,37 +293,17 @@ def scores_section(
     distribution: ScoreDistributionDisplay, reliability: ReliabilityDisplay | None
 ) -> Section:
     """Section on score distributions, and on reliability where the model has probabilities."""
-    plots = [_distribution_plot(distribution)]
+    plots = [distribution.on_page()]
     notes: list[PageBlock] = []
     if reliability is None:
         notes.append(
             Note("This model has no probabilities: its scores order rows and say no more.")
         )
     else:
-        plots.append(reliability_plot(reliability))
+        plots.append(reliability.on_page())
     return Section(
         "scores",
         "Scores and probabilities",
         "How far apart the classes lie, and whether a probability means what it says.",
         (Plots(tuple(plots)), *notes),
     )
-
-
-def _distribution_plot(distribution: ScoreDistributionDisplay) -> Plot:
-    title = "Scores of both classes"
-    description = (
-        "Each class as shares of its own rows, on a root scale so that small shares are visible. "
-        "Rows right of the dotted line raise alerts."
-    )
-    edges, n_bins = distribution.edges, len(distribution.rare)
-    firsts = np.arange(0, n_bins, max(n_bins // _N_LINES, 1))
-    ends = edges[np.append(firsts, n_bins)]
-    table = TableBlock.of(
-        title,
-        {
-            "Score": [f"{low:.3g} to {high:.3g}" for low, high in pairwise(ends)],
-            "Of the rare rows": map(percent, np.add.reduceat(distribution.rare, firsts)),
-            "Of the majority": map(percent, np.add.reduceat(distribution.rest, firsts)),
-        },
-    )
-    return plot_of(distribution._draw, "score-distribution", title, description, table)

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, command_line, setting, too_few_rows
 from rareclass.metrics import interval
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift
-from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, log_axis, plot_of
+from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, Display, log_axis
 from rareclass.report.page import (
     NONE,
     Fact,
@@ -98,7 +100,7 @@ def report_on_stream(folder: Path) -> FinishedReport:
         )
     state, last = loaded.state, log[-1]
     scores, is_rare = state.window.rows()
-    target = f"{state.target.target} = {state.target.rare_label}"
+    target = state.target.in_words
     figures = [KeyFigure("Rows so far", whole(last.rows), f"{whole(last.rare)} of them rare")]
     verdict = f"After {whole(last.rows)} rows"
     of_window: list[Section] = []
@@ -139,68 +141,101 @@ def report_on_stream(folder: Path) -> FinishedReport:
     return FinishedReport(page, {"reports": [each.to_dict() for each in log]})
 
 
-def _measures_section(log: Sequence[LoggedReport], window: int, top: int) -> Section:
-    measures = (
-        ("auc", "AUC"),
-        ("average_precision", "average precision"),
-        ("precision_at_k", f"precision at {top:,}"),
-    )
-    title = "Measures of the last rows, as the stream went"
-    description = (
-        f"Each point is of the {window:,} rows before it, scored before they were learned from. "
-        "Crosses are reports in which a measure was lower than in its best window by more than "
-        "chance explains."
-    )
-    values = {name: [getattr(each, name) for each in log] for name, _ in measures}
+class MeasuresDisplay(Display):
+    """Measures of the window at each report of a stream, with crosses where one had fallen."""
 
-    def draw(ax: "Axes") -> None:
-        x = np.array([each.rows for each in log])
-        for (name, label), (color, dashes) in zip(measures, CYCLE, strict=False):
-            y = np.array(values[name], dtype=float)
+    key, title = "measures-over-time", "Measures of the last rows, as the stream went"
+    size = WIDE
+
+    def __init__(self, log: Sequence[LoggedReport], window: int, top: int) -> None:
+        self.log, self.window = log, window
+        names = "auc", "average_precision", "precision_at_k"
+        self.labels = "AUC", "average precision", f"precision at {top:,}"
+        self.values = {name: [getattr(each, name) for each in log] for name in names}
+
+    def _words(self) -> str:
+        return (
+            f"Each point is of the {self.window:,} rows before it, scored before they were learned "
+            "from. Crosses are reports in which a measure was lower than in its best window by "
+            "more than chance explains."
+        )
+
+    def rows(self) -> TableBlock:
+        """Return about twelve reports, the last among them."""
+        step = max(1, -(-len(self.log) // _MOST_LISTED))
+        shown = range(len(self.log))[::-step][::-1]
+        reports = [self.log[k] for k in shown]
+        of_window = ([_decimal(each[k]) for k in shown] for each in self.values.values())
+        columns = {
+            "Rows so far": [whole(each.rows) for each in reports],
+            "Rare so far": [whole(each.rare) for each in reports],
+            **dict(zip(self.labels, of_window, strict=True)),
+            "Fell": [", ".join(each.falls) or NONE for each in reports],
+        }
+        return TableBlock.of(self.title, columns)
+
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        x = np.array([each.rows for each in self.log])
+        of_measures = zip(self.labels, self.values.items(), CYCLE, strict=False)
+        for label, (name, values), (color, dashes) in of_measures:
+            y = np.array(values, dtype=float)
             ax.plot(x, y, color=color, linestyle=dashes, marker="o", markersize=3, label=label)
-            fell = np.array([name in each.falls for each in log])
+            fell = np.array([name in each.falls for each in self.log])
             if fell.any():
                 ax.plot(x[fell], y[fell], "x", color=color, markersize=8)
         _rows_axis(ax)
         ax.set_ylim(0.0, 1.02)
         ax.legend()
 
-    step = max(1, -(-len(log) // _MOST_LISTED))
-    rows = tuple(
-        (
-            whole(log[k].rows),
-            whole(log[k].rare),
-            *(_decimal(values[name][k]) for name, _ in measures),
-            ", ".join(log[k].falls) or NONE,
-        )
-        for k in range(len(log))[::-step][::-1]
-    )
-    head = ("Rows so far", "Rare so far", *(label for _, label in measures), "Fell")
-    table = TableBlock(title, head, rows)
+
+def _measures_section(log: Sequence[LoggedReport], window: int, top: int) -> Section:
     n_fell = sum(bool(each.falls) for each in log)
     last = f" In the last report {', '.join(log[-1].falls)} had fallen." if log[-1].falls else ""
     lead = f"{n_fell or 'None'} of {len(log)} reports found a measure fallen.{last}"
-    plot = plot_of(draw, "measures-over-time", title, description, table, WIDE, wide=True)
-    return Section("over-time", "How it did over time", lead, (Plots((plot,)),))
+    plots = Plots((MeasuresDisplay(log, window, top).on_page(),))
+    return Section("over-time", "How it did over time", lead, (plots,))
 
 
-def _drift_section(log: Sequence[LoggedReport]) -> Section:
-    most: dict[str, float] = {}
-    for each in log:
-        for shift in each.moved:
-            most[shift.column] = max(most.get(shift.column, 0.0), shift.stability_index)
-    if not most:
-        return Section("drift", "Drift", "No column moved.", (Text("None was reported."),))
-    ranked = sorted(most, key=lambda name: -most[name])
-    title = "Columns that moved, as the stream went"
-    description = (
-        "Stability index of recent cells against past cells, on a logarithmic axis, of the "
-        f"columns that moved most; from {MOVED_FAR:g} on that is read as moved far."
-    )
+class DriftDisplay(Display):
+    """Stability index of the columns that moved most, at each report of a stream."""
 
-    def draw(ax: "Axes") -> None:
-        for name, (color, dashes) in zip(ranked[:_MOST_DRAWN], CYCLE, strict=False):
-            shifts = [(each.rows, shift) for each in log if (shift := each.shift_of(name))]
+    key, title = "drift-over-time", "Columns that moved, as the stream went"
+    size = WIDE
+
+    def __init__(self, log: Sequence[LoggedReport]) -> None:
+        self.log = log
+        most: dict[str, float] = {}
+        for each in log:
+            for shift in each.moved:
+                most[shift.column] = max(most.get(shift.column, 0.0), shift.stability_index)
+        self.most = dict(sorted(most.items(), key=lambda each: -each[1]))
+
+    def _words(self) -> str:
+        return (
+            "Stability index of recent cells against past cells, on a logarithmic axis, of the "
+            f"columns that moved most; from {MOVED_FAR:g} on that is read as moved far."
+        )
+
+    def rows(self) -> TableBlock:
+        """Return the columns that moved, the farthest first."""
+        names = list(self.most)[:_MOST_LISTED]
+        reports = {name: [each for each in self.log if each.shift_of(name)] for name in names}
+        last = [self.log[-1].shift_of(name) for name in names]
+        columns = {
+            "Column": names,
+            "Reports in which it had moved": [
+                f"{len(reports[name])} of {len(self.log)}" for name in names
+            ],
+            "Greatest index": [f"{self.most[name]:.2f}" for name in names],
+            "First at row": [whole(reports[name][0].rows) for name in names],
+            "Index now": [NONE if each is None else f"{each.stability_index:.2f}" for each in last],
+            "Outside now": [NONE if each is None else percent(each.outside) for each in last],
+        }
+        return TableBlock.of("Columns that moved, the farthest first", columns)
+
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        for name, (color, dashes) in zip(list(self.most)[:_MOST_DRAWN], CYCLE, strict=False):
+            shifts = [(each.rows, shift) for each in self.log if (shift := each.shift_of(name))]
             ax.plot(
                 [rows for rows, _ in shifts], [shift.stability_index for _, shift in shifts],
                 color=color, linestyle=dashes, marker="o", markersize=3.5,
@@ -208,33 +243,55 @@ def _drift_section(log: Sequence[LoggedReport]) -> Section:
             )  # fmt: skip
         ax.axhline(MOVED_FAR, color=GREY, linestyle=":", label=f"moved far: {MOVED_FAR:g}")
         _rows_axis(ax)
-        ax.set_xlim(0, log[-1].rows * 1.02)
+        ax.set_xlim(0, self.log[-1].rows * 1.02)
         log_axis(ax.yaxis, "stability index")
         ax.legend()
 
-    rows = []
-    for name in ranked[:_MOST_LISTED]:
-        reports = [each for each in log if each.shift_of(name)]
-        last = log[-1].shift_of(name)
-        rows.append(
-            (
-                name,
-                f"{len(reports)} of {len(log)}",
-                f"{most[name]:.2f}",
-                whole(reports[0].rows),
-                NONE if last is None else f"{last.stability_index:.2f}",
-                NONE if last is None else percent(last.outside),
-            )
+
+def _drift_section(log: Sequence[LoggedReport]) -> Section:
+    display = DriftDisplay(log)
+    if not display.most:
+        return Section("drift", "Drift", "No column moved.", (Text("None was reported."),))
+    n_now = len(log[-1].moved)
+    lead = f"{len(display.most)} columns moved at some time; {n_now} in the last report."
+    return Section("drift", "Drift", lead, (Plots((display.on_page(),)),))
+
+
+class AlertsInTimeDisplay(Display):
+    """Alerts in stretches of a stream, with the threshold in force."""
+
+    key, title, size = "alerts-over-time", "Alerts and their scores", WIDE
+
+    def __init__(self, row: NDArray[Any], threshold: NDArray[Any], n_rows: int) -> None:
+        self.row, self.threshold = row, threshold
+        self.edges = np.linspace(0, max(n_rows, row.max()), 41)
+        self.counts, _ = np.histogram(row, self.edges)
+
+    def _words(self) -> str:
+        return (
+            f"Bars: alerts in each of 40 stretches of {self.edges[1]:,.0f} rows. The line is the "
+            "threshold in force, which follows the recent scores."
         )
-    head = (
-        "Column", "Reports in which it had moved", "Greatest index", "First at row", "Index now",
-        "Outside now",
-    )  # fmt: skip
-    caption = "Columns that moved, the farthest first"
-    table = TableBlock(caption, head, tuple(rows))
-    plot = plot_of(draw, "drift-over-time", title, description, table, WIDE, wide=True)
-    lead = f"{len(most)} columns moved at some time; {len(log[-1].moved)} in the last report."
-    return Section("drift", "Drift", lead, (Plots((plot,)),))
+
+    def rows(self) -> TableBlock:
+        """Return the alerts in tenths of the stream."""
+        alerts = self.counts.reshape(10, 4).sum(axis=1)
+        columns = {
+            "Rows": [f"{low:,.0f} to {high:,.0f}" for low, high in pairwise(self.edges[::4])],
+            "Alerts": map(whole, alerts.tolist()),
+        }
+        return TableBlock.of("Alerts in tenths of the stream", columns)
+
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        ax.stairs(self.counts, self.edges, fill=True, color=BLUE, alpha=0.45)
+        ax.set_ylabel("alerts in a stretch")
+        _rows_axis(ax)
+        beside: Any = ax.twinx()
+        step = max(1, len(self.row) // _MOST_POINTS)
+        x, y = self.row[::step], self.threshold[::step]
+        beside.plot(x, y, color=VERMILLION, linestyle="--", linewidth=1.2)
+        beside.set_ylabel("threshold (dashed)")
+        beside.grid(visible=False)
 
 
 def _alerts_section(state: SavedStream, n_rows: int, n_alerts: int, budget: str) -> Section:
@@ -250,38 +307,11 @@ def _alerts_section(state: SavedStream, n_rows: int, n_alerts: int, budget: str)
         frame = pl.read_csv(path, columns=names)
     else:
         frame = pl.read_ndjson(path, infer_schema_length=None).select(names)
-    alerts = frame.head(n_alerts)
-    row, threshold = (alerts[name].to_numpy() for name in names)
+    row, threshold = (frame[name].head(n_alerts).to_numpy() for name in names)
     if not len(row):
         return Section("alerts", "Alerts", lead, ())
-    title = "Alerts and their scores"
-    edges = np.linspace(0, max(n_rows, row.max()), 41)
-    description = (
-        f"Bars: alerts in each of 40 stretches of {edges[1]:,.0f} rows. The line is the threshold "
-        "in force, which follows the recent scores."
-    )
-    counts, _ = np.histogram(row, edges)
-
-    def draw(ax: "Axes") -> None:
-        ax.stairs(counts, edges, fill=True, color=BLUE, alpha=0.45)
-        ax.set_ylabel("alerts in a stretch")
-        _rows_axis(ax)
-        beside: Any = ax.twinx()
-        step = max(1, len(row) // _MOST_POINTS)
-        beside.plot(row[::step], threshold[::step], color=VERMILLION, linestyle="--", linewidth=1.2)
-        beside.set_ylabel("threshold (dashed)")
-        beside.grid(visible=False)
-
-    rows = tuple(
-        (
-            f"{edges[4 * k]:,.0f} to {edges[4 * k + 4]:,.0f}",
-            whole(float(counts[4 * k : 4 * k + 4].sum())),
-        )
-        for k in range(10)
-    )
-    table = TableBlock("Alerts in tenths of the stream", ("Rows", "Alerts"), rows)
-    plot = plot_of(draw, "alerts-over-time", title, description, table, WIDE, wide=True)
-    return Section("alerts", "Alerts", lead, (Plots((plot,)),))
+    plots = Plots((AlertsInTimeDisplay(row, threshold, n_rows).on_page(),))
+    return Section("alerts", "Alerts", lead, (plots,))
 
 
 def _data_section(state: SavedStream, n_reports: int) -> Section:

@@ -1,7 +1,7 @@
 """The sections on parts of the rows: days or groups with worse results, and each rare class."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from rareclass.errors import counted, setting
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import chance_of_at_most, exact_interval
-from rareclass.model.decisions import RareDecision
+from rareclass.model.decisions import RareDecision, decisions_block
 from rareclass.model.evaluate import class_decisions
-from rareclass.model.facts import RareClassScores, ScoredRows
+from rareclass.model.facts import RareClassScores, ScoredRows, class_thresholds_text
 from rareclass.model.model import Model
-from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, plot_of, share_axis
+from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, Display, share_axis
 from rareclass.report.page import (
     NONE,
     PageBlock,
-    Plot,
     Plots,
     Section,
     percent,
@@ -138,7 +137,7 @@ def subgroups_section(days: Subgroups | None, groups: Subgroups | None) -> Secti
             f"{'do' if n_worse > 1 else 'does'} worse than chance explains."
         )
         if what == "day":
-            blocks.append(Plots((_by_day(parts),)))
+            blocks.append(Plots((DaysDisplay(parts).on_page(),)))
         blocks.append(_table(parts, what))
     return Section("parts", "Where and when it does worse", " ".join(leads), tuple(blocks))
 
@@ -174,45 +173,48 @@ def _counts(parts: Sequence[Subgroup]) -> dict[str, list[str]]:
     }
 
 
-def _by_day(parts: Subgroups) -> Plot:
-    shown = parts.parts[-_MOST_DRAWN:]
-    title = "Recall and alerts by day"
-    description = (
-        f"{len(shown)} days, from {shown[0].name} to {shown[-1].name}. The recall of all rows is "
-        f"{percent(parts.recall.value)}. Bars are exact 95 % intervals; a day with few rare rows "
-        "says little."
-    )
-    table = TableBlock.of(
-        title,
-        {"Day": [each.name for each in shown]}
-        | _counts(shown)
-        | {
-            "Found": [whole(each.hits) for each in shown],
-            "Recall": [percent_with_bounds(each.recall) for each in shown],
-        },
-    )
+class DaysDisplay(Display):
+    """Recall and alerts of the last 120 days."""
 
-    def draw(ax: "Axes") -> None:
-        x = np.arange(len(shown))
-        some = np.array([each.n_rare > 0 for each in shown])
-        found = np.array([tuple(each.recall) for each in shown])[some]
+    key, title, size = "days", "Recall and alerts by day", WIDE
+
+    def __init__(self, parts: Subgroups) -> None:
+        self.days, self.recall = parts.parts[-_MOST_DRAWN:], parts.recall.value
+
+    def _words(self) -> str:
+        days = self.days
+        return (
+            f"{len(days)} days, from {days[0].name} to {days[-1].name}. The recall of all rows is "
+            f"{percent(self.recall)}. Bars are exact 95 % intervals; a day with few rare rows says "
+            "little."
+        )
+
+    def rows(self) -> TableBlock:
+        """Return the counts of each day."""
+        columns = {"Day": [each.name for each in self.days], **_counts(self.days)}
+        columns["Found"] = [whole(each.hits) for each in self.days]
+        columns["Recall"] = [percent_with_bounds(each.recall) for each in self.days]
+        return TableBlock.of(self.title, columns)
+
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        days, x = self.days, np.arange(len(self.days))
+        some = np.array([each.n_rare > 0 for each in days])
+        found = np.array([tuple(each.recall) for each in days])[some]
         value, low, high = found.T if len(found) else (np.empty(0),) * 3
         ax.errorbar(
             x[some], value, [value - low, high - value], color=BLUE, linestyle="", marker="o",
             markersize=4, elinewidth=1.0, label="recall of the day",
         )  # fmt: skip
-        ax.axhline(parts.recall.value, color=GREY, linestyle=":", label="recall of all days")
-        most = max(max(each.alerts for each in shown), 1)
-        heights = [0.25 * each.alerts / most for each in shown]
+        ax.axhline(self.recall, color=GREY, linestyle=":", label="recall of all days")
+        most = max(max(each.alerts for each in days), 1)
+        heights = [0.25 * each.alerts / most for each in days]
         label = f"alerts (the highest bar: {most:,})"
         ax.bar(x, heights, color=VERMILLION, alpha=0.35, width=0.8, label=label)
         share_axis(ax.yaxis, "recall")
         ax.set_ylim(0.0, 1.05)
-        ticks = np.unique(np.linspace(0, len(shown) - 1, min(len(shown), 7)).astype(int))
-        ax.set_xticks(ticks, [shown[k].name for k in ticks], rotation=30, ha="right")
+        ticks = np.unique(np.linspace(0, len(days) - 1, min(len(days), 7)).astype(int))
+        ax.set_xticks(ticks, [days[k].name for k in ticks], rotation=30, ha="right")
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.15), ncols=3)
-
-    return plot_of(draw, "days", title, description, table, WIDE, wide=True)
 
 
 def classes_section(
@@ -222,43 +224,20 @@ def classes_section(
     weight: NDArray[np.float64] | None,
 ) -> Section:
     """Section with the measures of each class that has rows, and a table of called classes."""
-    decision = content.decision
+    decision, y = content.decision, (classes.which >= 0).astype(np.int16)
     assert isinstance(decision, RareDecision)
-    y = (classes.which >= 0).astype(np.int16)
     rows = ScoredRows(y, scores, weight, classes=classes)
-    of_classes = decision.estimate(rows).classes
-    called = {each.name: each for each in class_decisions(content, classes)}
-    rules = content.facts.class_rules
-    shares = {name: (own.precision, own.recall) for name, own in called.items()}
-
-    def share(name: str, place: int) -> str:
-        return percent_with_bounds(shares[name][place]) if name in shares else NONE
-
-    names = [each.name for each in of_classes]
-    columns = {
-        "Class": names,
-        "Rows": [whole(each.n_rows) for each in of_classes],
-        "Average precision": [each.average_precision.text() for each in of_classes],
-        "Threshold": [f"{rules[k].threshold:.3g}" if k in shares else NONE for k in names],
-        "Precision": [share(name, 0) for name in names],
-        "Recall": [share(name, 1) for name in names],
-    }
+    _, *of_classes = decision.estimate(rows).blocks()
+    called = decisions_block("Called each class", class_decisions(content, classes))
     note = (
-        "Each class against all other rows, with 95 % intervals. The threshold is of the "
-        f"probability of the class; rareclass threshold {setting('rare_class')} sets another."
+        f"{class_thresholds_text(content.facts.class_thresholds)}. rareclass threshold "
+        f"{setting('rare_class')} sets others."
     )
-    counts = decision.confusion(rows)
+    title = "Each rare class against all other rows, with 95 % intervals"
     tables = (
-        TableBlock.of("Each rare class", columns, note),
-        TableBlock(
-            "Classes of rows (lines) and classes that they are called (columns)",
-            ("Class", *counts.called_names),
-            tuple(
-                (name, *map(whole, of_name))
-                for name, of_name in zip(counts.is_names, counts.counts, strict=True)
-            ),
-            "Rows are called a class by the thresholds above.",
-        ),
+        *(replace(block, title=title) for block in of_classes),
+        replace(called, title="At the threshold of each class, with 95 % intervals", note=note),
+        decision.confusion(rows).block(),
     )
     lead = f"The model tells {len(content.rare_classes)} rare classes apart."
     return Section("classes", "Which rare class", lead, tables)

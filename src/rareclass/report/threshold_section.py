@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.report.drawing import BLUE, VERMILLION, drawn, log_axis, plot_of, share_axis
+from rareclass.metrics.intervals import amount_text
+from rareclass.report.drawing import BLUE, VERMILLION, log_axis, share_axis
 from rareclass.report.page import (
     PagePart,
     Plot,
     Plots,
     Section,
-    amount,
-    amount_bounds,
-    amount_with_bounds,
     percent,
     percent_bounds,
     percent_with_bounds,
@@ -29,7 +27,6 @@ from rareclass.table_block import TableBlock
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SIZE = (7.2, 3.4)
 _N_LINES = 9
 _N_LISTED = 10
 # Bounds are written in ten-thousandths: more digits are noise, and a tenth of the file.
@@ -42,6 +39,40 @@ class AlertsDisplay(TableDisplay):
     Alerts are a day where the table has days, else in 10,000 rows. Made as `TableDisplay`, without
     a `value`.
     """
+
+    key, title = "alerts", "Precision and recall against the number of alerts"
+    size = (7.2, 3.4)
+
+    def _words(self) -> str:
+        table = self.table
+        return (
+            "As more rows raise alerts, from left to right, recall rises from 0 to 100 % and "
+            f"precision ends at {table.n_rare / table.n_rows:.2%}, the share of rare rows. Bands "
+            "are exact 95 % intervals of each threshold by itself."
+        )
+
+    def rows(self) -> TableBlock:
+        """Return ten thresholds spread over the logarithm of alerts, the model's own among them."""
+        table = self.table
+        own, spread = table.own, list(table.thinned(_N_LISTED))
+        if own is not None and own not in spread:
+            nearest = min(range(len(spread)), key=lambda k: abs(spread[k] - own))
+            spread[nearest] = own
+        places = sorted({int(each) for each in spread})
+        marks = {} if own is None else {own: " (the model's)"}
+        rates = self.rate()
+        columns = {
+            "Score above": [f"{table.thresholds[k]:.6g}{marks.get(k, '')}" for k in places],
+            "Alerts": [whole(table.alerts[k]) for k in places],
+            self.unit.capitalize(): [amount_text(rates[k]) for k in places],
+            "Found": [whole(table.hits[k]) for k in places],
+            "Missed": [whole(table.n_rare - table.hits[k]) for k in places],
+            "Precision": [percent_with_bounds(table.precision.at(k)) for k in places],
+            "Recall": [percent_with_bounds(table.recall.at(k)) for k in places],
+        }
+        if table.cost is not None:
+            columns["Cost"] = [amount_text(float(table.cost.value[k])) for k in places]
+        return TableBlock.of("Ten thresholds, with exact 95 % intervals", columns)
 
     @property
     def unit(self) -> str:
@@ -73,6 +104,35 @@ class CostDisplay(TableDisplay):
 
     Made as `TableDisplay`, of a table with costs and without a `value`.
     """
+
+    key, title = "cost", "Cost against the number of alerts"
+
+    def _words(self) -> str:
+        table, least, own = self.table, self.table.least_cost, self.table.own
+        of_model = "" if own is None else f" At the model's own threshold it is {self._at(own)}."
+        return (
+            f"Errors cost least, {self._at(least)} on these rows, at score > "
+            f"{table.thresholds[least]:.4g}, with {whole(float(table.alerts[least]))} alerts."
+            f"{of_model} Without any alert it would be {self._at(0)}. The least was found on these "
+            "very rows, and is flattered by that."
+        )
+
+    def rows(self) -> TableBlock:
+        """Return the cost at thresholds, the one of the least cost among them."""
+        table, own = self.table, self.table.own
+        marks = {table.least_cost: " (the least)"}
+        marks |= {} if own is None else {own: " (the model's)"}
+        places = sorted({*map(int, table.thinned(_N_LINES)), *marks})
+        columns = {
+            "Score above": [f"{table.thresholds[k]:.4g}{marks.get(k, '')}" for k in places],
+            "Alerts": [whole(float(table.alerts[k])) for k in places],
+            "Cost": map(self._at, places),
+        }
+        return TableBlock.of(f"Cost of errors: {table.cost_words}", columns)
+
+    def _at(self, place: int) -> str:
+        assert self.table.cost is not None
+        return self.table.cost.at(place).amounts()
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
         cost = self.table.cost
@@ -117,7 +177,6 @@ class ThresholdChoice(PagePart):
     counts: dict[str, str]  # rows by what they are and what they are called
     measures: tuple[ShownMeasure, ...]
     command: str
-    ten: TableBlock
     data: str
 
 
@@ -125,13 +184,8 @@ def threshold_section(
     table: ThresholdTable, rare: str, rest: str, rule: str, command: str
 ) -> Section:
     """Section with the slider; `command` has ``{threshold}`` where the number goes."""
-    title = f"Precision and recall against {table.alert_unit}"
-    description = (
-        f"As more rows raise alerts, from left to right, recall rises from 0 to 100 % and "
-        f"precision ends at {table.n_rare / table.n_rows:.2%}, the share of rare rows. Bands are "
-        "exact 95 % intervals of each threshold by itself."
-    )
-    svg, axis = drawn(AlertsDisplay(table)._draw, "alerts", title, description, _SIZE)
+    display = AlertsDisplay(table)
+    drawing = display.drawing()
     place = table.own if table.own is not None else table.at_alerts(table.n_rare)
     hits, false_alerts = table.hits[place], table.false_alerts[place]
     counts = {
@@ -146,15 +200,14 @@ def threshold_section(
         table,
         rare,
         rest,
-        Plot("alerts-plot", title, description, svg),
+        display.on_page(drawing),
         place,
         f"{table.thresholds[place]:.6g}",
         counts,
         _measures(table, place),
         command.replace("{threshold}", typed),
-        _ten_thresholds(table),
         json.dumps(
-            _columns(table) | {"command": command, "axis": axis},
+            _columns(table) | {"command": command, "axis": drawing.axis},
             separators=(",", ":"),
             allow_nan=False,
         ).replace("<", "\\u003c"),  # JSON that cannot end a script element
@@ -169,28 +222,6 @@ def threshold_section(
     )
 
 
-def _ten_thresholds(table: ThresholdTable) -> TableBlock:
-    """Ten thresholds spread over the logarithm of alerts, the model's own among them."""
-    own, spread = table.own, list(table.thinned(_N_LISTED))
-    if own is not None and own not in spread:
-        nearest = min(range(len(spread)), key=lambda k: abs(spread[k] - own))
-        spread[nearest] = own
-    places = sorted({int(each) for each in spread})
-    marks = {} if own is None else {own: " (the model's)"}
-    columns = {
-        "Score above": [f"{table.thresholds[k]:.6g}{marks.get(k, '')}" for k in places],
-        "Alerts": [whole(table.alerts[k]) for k in places],
-        table.alert_unit.capitalize(): [amount(table.alerts[k] * table.per_alert) for k in places],
-        "Found": [whole(table.hits[k]) for k in places],
-        "Missed": [whole(table.n_rare - table.hits[k]) for k in places],
-        "Precision": [percent_with_bounds(table.precision.at(k)) for k in places],
-        "Recall": [percent_with_bounds(table.recall.at(k)) for k in places],
-    }
-    if table.cost is not None:
-        columns["Cost"] = [amount(float(table.cost.value[k])) for k in places]
-    return TableBlock.of("Ten thresholds, with exact 95 % intervals", columns)
-
-
 def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
     measures = []
     for key, label, share in (
@@ -201,14 +232,14 @@ def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
         bar = (round(100 * share.low, 2), round(100 * (share.high - share.low), 2))
         measures.append(ShownMeasure(key, label, percent(share.value), bounds, bar))
     alerts = table.alerts_at(place)
-    bounds = amount_bounds(alerts)
+    bounds = alerts.amount_bounds()
     if table.busiest is not None:
         bounds += f"; at most {whole(float(table.busiest[place]))} on one day"
     label = table.alert_unit.capitalize()
-    measures.append(ShownMeasure("alerts", label, amount(alerts.value), bounds))
+    measures.append(ShownMeasure("alerts", label, amount_text(alerts.value), bounds))
     if table.cost is not None:
         cost, label = table.cost.at(place), f"Cost on these rows ({table.cost_words})"
-        measures.append(ShownMeasure("cost", label, amount(cost.value), amount_bounds(cost)))
+        measures.append(ShownMeasure("cost", label, amount_text(cost.value), cost.amount_bounds()))
     return tuple(measures)
 
 
@@ -256,30 +287,5 @@ def _short(values: Any, digits: int = 7) -> list[float | int]:
 
 def cost_section(table: ThresholdTable) -> Section:
     """Section on the expected cost against the threshold; the table has costs."""
-    cost, own = table.cost, table.own
-    assert cost is not None
-    least = table.least_cost
-    title = "Cost against the number of alerts"
-
-    def at(place: int) -> str:
-        return amount_with_bounds(cost.at(place))
-
-    of_model = "" if own is None else f" At the model's own threshold it is {at(own)}."
-    description = (
-        f"Errors cost least, {at(least)} on these rows, at score > {table.thresholds[least]:.4g}, "
-        f"with {whole(float(table.alerts[least]))} alerts.{of_model} Without any alert it would be "
-        f"{at(0)}. The least was found on these very rows, and is flattered by that."
-    )
-    marks = {least: " (the least)"} | ({} if own is None else {own: " (the model's)"})
-    places = sorted({*map(int, table.thinned(_N_LINES)), *marks})
-    numbers = TableBlock.of(
-        f"Cost of errors: {table.cost_words}",
-        {
-            "Score above": [f"{table.thresholds[k]:.4g}{marks.get(k, '')}" for k in places],
-            "Alerts": [whole(float(table.alerts[k])) for k in places],
-            "Cost": map(at, places),
-        },
-    )
-    plot = plot_of(CostDisplay(table)._draw, "cost", title, description, numbers)
     lead = f"With {table.cost_words}, as given; fp is a false alert, fn a missed rare row."
-    return Section("cost", "What errors cost", lead, (Plots((plot,)),))
+    return Section("cost", "What errors cost", lead, (Plots((CostDisplay(table).on_page(),)),))

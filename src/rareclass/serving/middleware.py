@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rareclass.errors import ErrorKind, InputError, counted, setting, setting_error
+from rareclass.errors import ErrorKind, InputError, counted, seconds_text, setting, setting_error
 from rareclass.machine import size_text
 from rareclass.serving.measures import Measures
 from rareclass.serving.request_rows import RefusedError, refused
@@ -267,13 +267,12 @@ class Limited:
                 has_body = True
                 await self._app(scope, _once(body, receive), send)
         except TimeoutError:
+            limit = seconds_text(seconds)
             if has_body:
-                raise refused(
-                    504, "time", f"No answer within {seconds:g} s.", "Send fewer rows."
-                ) from None
-            raise refused(
-                408, "slow body", f"The body did not come within {seconds:g} s.", "Send it faster."
-            ) from None
+                why = f"No answer within {limit}."
+                raise refused(504, "time", why, "Send fewer rows.") from None
+            why = f"The body did not come within {limit}."
+            raise refused(408, "slow body", why, "Send it faster.") from None
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         most = self._limits.body_bytes
