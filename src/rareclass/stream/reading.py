@@ -128,7 +128,7 @@ class BoundedReader:
 def _joined(batches: list[Batch], n_rows: int) -> Batch:
     """Join the first rows of several batches; only the cells of the result are of use."""
     if not batches:
-        return Batch.of_none("", {})
+        return Batch(pl.DataFrame(), np.empty(0, np.int64), "", [], 0, {})
     frames = [batch.frame for batch in batches if batch.frame.columns]
     return batches[0]._replace(
         frame=pl.concat(frames, how="diagonal_relaxed").head(n_rows) if frames else pl.DataFrame(),
