@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from made_models import made_model
 from rareclass.metrics.intervals import mid_p_bounds
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.drift import alert_rate
@@ -93,6 +94,7 @@ def test_monitor_and_report_say_the_same_of_weighted_rows(weight):
         "by chance": copies * np.random.default_rng(0).uniform(1, 9, 2_000),
     }.get(weight)
     held = ScoredRows(is_rare.astype(np.int16), scores, weight)
-    by_monitor = alert_rate(held, 1.5, 30, 400).expected
+    model = made_model(None, None, held_out=held).with_thresholds(1.5)
+    by_monitor = alert_rate(model, 30, 400).expected
     table = ThresholdTable.of(is_rare, scores, weight, own=1.5)
     assert_allclose(table.alert_rate.at(table.own), by_monitor, rtol=1e-9)

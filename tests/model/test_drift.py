@@ -14,6 +14,7 @@ from scipy import stats
 
 from draws import draws
 from faults import refused
+from made_models import made_model
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.table_statistics import TableStatistics, UnlikeCells
 from rareclass.encoding.typed_table import read_table
@@ -48,10 +49,11 @@ MOVED = st.builds(
 )
 
 
-def held_out(n_alerts, n_rows, copies=1):
+def judged(n_alerts, n_rows, copies=1):
     scores = (np.arange(n_rows) < n_alerts).astype(float)
     weight = None if copies == 1 else np.full(n_rows, float(copies))
-    return ScoredRows(np.zeros(n_rows, np.int16), scores, weight)
+    held = ScoredRows(np.zeros(n_rows, np.int16), scores, weight)
+    return made_model(None, None, held_out=held).with_thresholds(0.5)
 
 
 @draws(40)
@@ -107,18 +109,18 @@ def test_of_very_many_rows_the_index_by_chance_is_that_of_chi_squared(n, n_bins)
 
 
 def test_alert_rate_has_intervals_within_the_exact_ones():
-    rate = alert_rate(held_out(20, 1000), 0.5, 8, 100)
+    rate = alert_rate(judged(20, 1000), 8, 100)
     for own, hits, trials in ((rate.found, 8, 100), (rate.expected, 20, 1000)):
         exact = stats.binomtest(hits, trials).proportion_ci(0.95, "exact")
         assert exact.low < own.low < own.value == hits / trials < own.high < exact.high
     assert rate.differs
     assert rate.is_far
-    assert alert_rate(None, 0.5, 8, 100) is None
+    assert alert_rate(made_model(None, None), 8, 100) is None
     # Equal weights tell no more than none.
-    plain, weighted = (alert_rate(held_out(20, 1000, k), 0.5, 2, 100) for k in (1, 7))
+    plain, weighted = (alert_rate(judged(20, 1000, k), 2, 100) for k in (1, 7))
     np.testing.assert_allclose(weighted.expected, plain.expected, rtol=1e-12)
     assert not weighted.differs
-    by_little = alert_rate(held_out(2000, 100_000), 0.5, 3000, 100_000)
+    by_little = alert_rate(judged(2000, 100_000), 3000, 100_000)
     assert by_little.differs
     assert not by_little.is_far
 

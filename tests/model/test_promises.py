@@ -38,7 +38,7 @@ def judged(rule, random, n=3000, lift=2.5, alerts=None, moved=0.0):
         chosen = replace(chosen, threshold=float(np.sort(new.scores)[-alerts - 1]))
     estimate = RareDecision(RareClassFacts("rare", "1", "0"), np.zeros(1)).estimate(held)
     facts = TrainingFacts(3000, 0, 0, True, 0.0, None, None, 0, True, None, estimate, {}, "")
-    first = held._replace(scores=held.scores + moved)
+    first = held if not moved else ScoredRows(held.y[1:], held.scores[1:] + moved)
     model = made_model(None, None, held_out=first).with_thresholds(chosen.threshold, chosen)
     model = replace(model, facts=replace(model.facts, training=facts))
     return judge_promises(model, new, new.scores > chosen.threshold, np.arange(n) % 30 * 1.0)

@@ -249,16 +249,10 @@ def _of_alerts(
     model: Model, called: NDArray[np.bool_], time: NDArray[Any] | None
 ) -> Iterator[Promise]:
     """Yield the promise of as many alerts as on the rows that the threshold was set on."""
-    held, rule, before = model.held_out, model.facts.rule, None
-    if held is not None:
-        before = WeightedRate.of(held.scores, model.threshold, held.y == 1, held.weight)
-    if rule is not None and (
-        before is None or not np.isclose(before.value, rule.alerts / rule.rows)
-    ):
-        before = WeightedRate.counted(rule.alerts, rule.rows)
-    if before is not None:
-        often, now = 1e4 * before.value, partial(_share_of_alerts, called, time)
-        then, after = (partial(_times, 1e4, each) for each in (before.interval, now))
+    rate = alert_rate(model, int(called.sum()), len(called))
+    if rate is not None:
+        often, now = 1e4 * rate.expected.value, partial(_share_of_alerts, called, time)
+        then, after = (partial(_times, 1e4, each) for each in (rate.held_out.interval, now))
         yield Promise.judged("Alerts in 10,000 rows", then, after, often / 2, 2 * often, _AMOUNT)
 
 
@@ -389,7 +383,7 @@ def evaluate_file(
     if isinstance(decision, RareDecision):
         threshold, rare, rule = content.threshold, rows.y == 1, content.facts.rule
         called = every.scores > threshold
-        rate = alert_rate(content.held_out, threshold, int(called.sum()), len(called))
+        rate = alert_rate(content, int(called.sum()), len(called))
         promises = judge_promises(content, rows, called, moments)
         if moments is not None and rule is not None and rule.budget is not None:
             budget = rule.budget.on(moments, called)
@@ -461,7 +455,7 @@ def monitor_file(content: Model, data: TablePlace, text: TextSettings = DETECTED
         for batch in content.score_batches(file, (), seen):
             n_alerts += int((batch.scores > threshold).sum())
         if content.has_rare_class:
-            rate = alert_rate(content.held_out, threshold, n_alerts, seen.n_rows)
+            rate = alert_rate(content, n_alerts, seen.n_rows)
     if not seen.n_rows:
         raise no_rows(data)
     return MonitoredFile(seen, drift_of(seen, rate), content.facts.n_rows)

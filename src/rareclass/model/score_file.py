@@ -299,7 +299,7 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
             raise no_rows(data)
         rate, threshold = None, writer.threshold_in_force
         if threshold is not None:
-            rate = alert_rate(content.held_out, threshold, int(n_called[1]), seen.n_rows)
+            rate = alert_rate(content, int(n_called[1]), seen.n_rows)
         drift = drift_of(seen, rate)
         if settings.strict:
             refuse_drift(drift, str(data))

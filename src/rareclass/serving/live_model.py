@@ -83,8 +83,7 @@ class InputDrift:
             window = self._full or self._window
             seen, alerts = window.seen, None
             if self._content.has_rare_class:
-                held_out, threshold = self._content.held_out, self._content.threshold
-                alerts = alert_rate(held_out, threshold, window.n_alerts, seen.n_rows)
+                alerts = alert_rate(self._content, window.n_alerts, seen.n_rows)
             return seen.n_rows, drift_of(seen, alerts)
 
     def _look(self) -> None:
