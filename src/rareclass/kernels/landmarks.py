@@ -30,31 +30,19 @@ def pivoted_cholesky(kernel: Kernel, X: Matrix, n_most: int) -> np.ndarray:
     are fewer than `n_most` when they span all the others to rounding error (Fine, Scheinberg, JMLR
     2, 2001). n n_most kernel entries, O(n n_most^2) time, 8 n n_most bytes.
     """
-    diagonal = np.asarray(kernel.diag(X), dtype=np.float64)
+    residual = np.array(kernel.diag(X), dtype=np.float64)
     eps = np.finfo(kernel.block(X[:1], X[:1]).dtype).eps
-    noise = float(_SAFETY * np.sqrt(n_most) * eps * diagonal.max(initial=0.0))
-    return pivots_of(diagonal, lambda p: kernel.block(X, X[p : p + 1])[:, 0], n_most, noise)
-
-
-def pivots_of(
-    diagonal: np.ndarray, column_of: Callable[[int], np.ndarray], n_most: int, least: float
-) -> np.ndarray:
-    """Pivots of a positive semi-definite matrix of which only columns are asked for.
-
-    At most `n_most` of them, in the order in which they were picked. `column_of` gives column p of
-    the matrix, for pivots only. Residuals up to `least` are rounding errors, and no pivots.
-    """
-    residual = np.array(diagonal, dtype=np.float64)
+    noise = float(_SAFETY * np.sqrt(n_most) * eps * residual.max(initial=0.0))
     factor = np.empty((len(residual), min(n_most, len(residual))))
     pivots: list[int] = []
     for k in range(factor.shape[1]):
         # 1.
         p = int(residual.argmax())
-        if residual[p] <= least:
+        if residual[p] <= noise:
             break
         pivots.append(p)
         # 2.
-        column = column_of(p).astype(np.float64)
+        column = kernel.block(X, X[p : p + 1])[:, 0].astype(np.float64)
         column = (column - factor[:, :k] @ factor[p, :k]) / np.sqrt(residual[p])
         factor[:, k] = column
         # 3.

@@ -226,7 +226,8 @@ def _against_bounds(
     slack = _ROUNDING * variance
     b = _next_violated(0, filled, y, score, variance + slack, along_mean, along_s, bound, phi)
     while b < filled:
-        _difference_and_product(x, rows, b, covariance, z, w)
+        _difference(x, rows, b, z)
+        _product(covariance, z, w, len(w))
         v = _dot(z, w)
         bound[b] = v - variance + 2.0 * along_s[b] + slack
         alpha, beta = _step_sizes(y * _dot(mean, z), v, size, phi)
@@ -288,18 +289,11 @@ def _step_sizes(m, v, size, phi):
     return (alpha if due else 0.0), (beta if due else 0.0)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _difference_and_product(x, rows, b, covariance, z, w):
-    """``z = x - x_b`` and ``w = S z``; by few features where most agree, as indicators do."""
-    d = len(x)
-    differing = 0
-    for i in range(d):
+@njit(cache=True, nogil=True)
+def _difference(x, rows, b, z):
+    """``z = x - x_b``."""
+    for i in range(len(x)):
         z[i] = x[i] - rows[i, b]
-        differing += z[i] != 0.0
-    if 2 * differing < d:
-        _product_of_few(covariance, z, w)
-    else:
-        _product(covariance, z, w, len(w))
 
 
 @njit(cache=True, nogil=True)
@@ -337,18 +331,6 @@ def _narrow_product(rows, coefficients, out, n):
         out[j] = 0.0
         for i in range(rows.shape[0]):
             out[j] += coefficients[i] * rows[i, j]
-
-
-@njit(cache=True, nogil=True)
-def _product_of_few(S, z, w):
-    """``w = S z`` where many of z are 0."""
-    for j in range(0, len(w), LANES):
-        store(w, j, spread(0.0))
-    for i in range(S.shape[0]):
-        if z[i] != 0.0:
-            of_i = spread(z[i])
-            for j in range(0, len(w), LANES):
-                store(w, j, plus(load(w, j), of_i, load(S, (i, j))))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})

@@ -208,8 +208,8 @@ def minimize_sparse(
     """
     problem, found, tell = replace(problem, lam=0.0, slot=slot), [], run.tell
     at: Evaluation = yield ValueQuestion(problem, np.zeros(problem.rank))
-    reference = float(np.abs(at.gradient).max(initial=0.0))
-    last, passes = largest_lam(at.gradient), 1.0
+    reference = last = largest_lam(at.gradient)
+    passes = 1.0
     for k, lam in path:
         run = run._replace(tell=tell and partial(_tell_of, tell, lam))
         on_the_way = run._replace(tol=_ON_THE_WAY)
