@@ -72,7 +72,7 @@ MOST_CODE = {
     "stream": 1969,
     "tables": 4081,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 74_578, "tests": 53_588, "benchmarks": 17_878}
+MOST_LINES = {"src/rareclass": 74_532, "tests": 53_558, "benchmarks": 17_878}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -61,7 +61,9 @@ def trained(grades_file):
     return train(read(grades_file), SETTINGS)
 
 
-def test_the_target_is_read_in_order(grades_file):
+def test_the_target_is_read_in_order_and_has_no_rare_class_to_name(grades_file):
+    with pytest.raises(InputError, match=r"positive=\['high'\] names a rare class"):
+        read(grades_file, replace(SETTINGS, positive="high"))
     data = read(grades_file)
     assert isinstance(data.target, LevelFacts)
     assert data.target.levels == WORDS
@@ -124,14 +126,13 @@ def test_a_saved_model_is_the_same_and_says_what_it_is(tmp_path, trained):
 
 
 def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(tmp_path, grades_file, trained):
-    scoring = score_rows(
-        trained.content, grades_file, tmp_path / "s.parquet", ScoreSettings(("shop",))
-    )
+    model = trained.content
+    scoring = score_rows(model, grades_file, tmp_path / "s.parquet", ScoreSettings(("shop",)))
     scores = pl.read_parquet(tmp_path / "s.parquet")
     chances = [name for name in scores.columns if name.startswith("probability_")]
     assert scores.columns == ["shop", "score", *chances, "level", "percentile"]
     values = scores["score"].to_numpy()
-    low, high = trained.content.thresholds
+    low, high = model.thresholds
     expected = np.where(values <= low, "low", np.where(values <= high, "medium", "high"))
     assert scores["level"].to_list() == expected.tolist()
     for word in WORDS:
@@ -140,9 +141,7 @@ def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(tmp_path, grad
     np.testing.assert_allclose(scores["percentile"], share, atol=1.5)
     pl.read_parquet(grades_file).with_columns(level="shop").write_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="a column of the scores has that name"):
-        score_rows(
-            trained.content, tmp_path / "t.parquet", tmp_path / "x.csv", ScoreSettings(("level",))
-        )
+        score_rows(model, tmp_path / "t.parquet", tmp_path / "x.csv", ScoreSettings(("level",)))
 
 
 def test_evaluation_is_that_of_the_metrics(grades_file, trained):
@@ -160,10 +159,8 @@ def test_evaluation_is_that_of_the_metrics(grades_file, trained):
     assert evaluation.n_unlabelled == table["grade"].null_count() > 0
     called = np.searchsorted(trained.content.thresholds, scores)
     plain = evaluation.as_plain_data()
-    for is_code in range(3):
-        for called_code in range(3):
-            count = ((code == is_code) & (called == called_code)).sum()
-            assert plain["confusion"]["is_by_called"][is_code][called_code] == count
+    counts = [[((code == k) & (called == of)).sum() for of in range(3)] for k in range(3)]
+    assert plain["confusion"]["is_by_called"] == counts
     assert plain["right"] == pytest.approx((called == code).mean())
     assert plain["within_one_level"] == pytest.approx((abs(called - code) <= 1).mean())
     assert plain["mean_distance"] == pytest.approx(abs(called - code).mean())
@@ -265,11 +262,6 @@ def test_a_level_that_rows_lack_has_thresholds_and_too_little_memory_is_refused(
     model = OrdinalMethod(0.1).fit(rows, TERMS, [])
     assert len(model.thresholds_) == 3
     assert (model.thresholds_[:-1] <= model.thresholds_[1:]).all()
-
-
-def test_a_rare_class_cannot_be_named(grades_file):
-    with pytest.raises(InputError, match=r"positive=\['high'\] names a rare class"):
-        read(grades_file, replace(SETTINGS, positive="high"))
 
 
 def test_categories_tell_each_level_from_those_below():

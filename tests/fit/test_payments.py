@@ -138,9 +138,7 @@ def test_narrow_screens_have_every_figure(width):
     alerts = [Alerts("RareClassifier first 50 a day", 50.0, 189, 11107.4)] * 3
     console = Console(width=width, file=StringIO())
     _print_outcome(console, Outcome(alerts, 300, 17960.0, "LightGBM", 0.3, 0.2))
-    shown, words = (
-        console.file.getvalue(),
-        "RareClassifier 50 189 11,107 Alerts Frauds Money tested",
-    )
+    shown = console.file.getvalue()
+    words = "RareClassifier 50 189 11,107 Alerts Frauds Money tested"
     assert [word for word in words.split() if word not in shown] == []
     assert "…" not in shown

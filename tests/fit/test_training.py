@@ -124,12 +124,8 @@ def test_few_rare_rows_are_held_out_in_turn(tmp_path, groups, monkeypatch):
 
     monkeypatch.setattr(MIBCMethod, "fit", watched)
     monkeypatch.setattr("rareclass.fit.training.MOST_LEARNED", 60)
-    settings = FitSettings(
-        target="y",
-        drop=("customer",) if groups is None else (),
-        method=MIBCMethod(1.0),
-        groups=groups,
-    )
+    drop = ("customer",) if groups is None else ()
+    settings = FitSettings(target="y", drop=drop, method=MIBCMethod(1.0), groups=groups)
     data = read_training_set(open_table(few(tmp_path / "t.csv", 6)), settings)
     trained = train(data, settings)
     metadata, held_out = facts_as_json(trained.content.facts), trained.content.held_out

@@ -142,10 +142,8 @@ def test_the_worst_column_comes_first_and_shares_are_of_rows():
     assert list(told["columns"].items()) == list(expected.items())
     assert told["cells_unlike_training"] == 40 / 800
     assert (told["n_rows_unlike_training"], len(told["rows_unlike_training"])) == (30, 30)
-    assert told["rows_unlike_training"][9:11] == [
-        {"row": 10, "columns": ["b", "a"]},
-        {"row": 11, "columns": ["b"]},
-    ]
+    both, one = {"row": 10, "columns": ["b", "a"]}, {"row": 11, "columns": ["b"]}
+    assert told["rows_unlike_training"][9:11] == [both, one]
     codes = InputSummary(n_rows=200)  # codes that training lacked, some out of range as numbers
     codes.add_unlike(UnlikeCells({"a": np.arange(200) < 25}, {"a": np.arange(200) < 10}), 0)
     assert codes.unlike == {"a": 25}
@@ -186,10 +184,9 @@ def test_of_columns_that_are_not_learned_from_those_of_one_value_are_watched():
         Column("beside", "beside", "", "string", n_distinct=1, always="a"),
         Column("id", "id-like", "", "string", n_distinct=100),
     ]
-    found = trained_columns(columns, [used], 100, None, None)
-    assert [each.name for each in found] == ["x", "same", "empty"]
-    found = trained_columns(columns, columns[:2], 100, None, None)
-    assert [each.name for each in found] == ["x", "same", "empty"]
+    for learned_from in ([used], columns[:2]):
+        found = trained_columns(columns, learned_from, 100, None, None)
+        assert [each.name for each in found] == ["x", "same", "empty"]
     (alone,) = trained_columns(columns, [used], None, None, None)
     assert alone.name == "x"
 

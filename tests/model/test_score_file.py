@@ -33,10 +33,8 @@ def test_the_highest_are_those_of_a_stable_sort(batches, size):
     first = 0
     for scores in batches:
         places = range(first, first + len(scores))
-        best.add(
-            np.array(scores, dtype=float),
-            pl.DataFrame({"place": list(places)}, {"place": pl.Int64}),
-        )
+        rows = pl.DataFrame({"place": list(places)}, {"place": pl.Int64})
+        best.add(np.array(scores, dtype=float), rows)
         first += len(scores)
     everything = np.array([score for scores in batches for score in scores], dtype=float)
     expected = np.argsort(-everything, kind="stable")[:size]
@@ -153,9 +151,8 @@ def test_a_row_is_read_into_a_table_once(kind, monkeypatch):
         encoder = TypedColumns(columns, estimator.statistics_)
     read = []
     whole = encoders.typed_table
-    monkeypatch.setattr(
-        encoders, "typed_table", lambda rows, of: read.append(type(rows)) or whole(rows, of)
-    )
+    watched = lambda rows, of: read.append(type(rows)) or whole(rows, of)  # noqa: E731
+    monkeypatch.setattr(encoders, "typed_table", watched)
     summary = InputSummary()
     new = open_rows(frame.with_columns(pl.col("a") + 100, word=pl.lit("new")))
     [batch] = made_model(encoder, estimator).score_batches(new, (), summary)

@@ -51,12 +51,15 @@ def state_of(rows=0, **changed):
     return SavedStream(**(parts | changed))
 
 
-def test_comes_back_to_the_last_bit(tmp_path):
+def test_comes_back_to_the_last_bit_and_objects_are_never_written(tmp_path):
     state = state_of(12)
     path = save_checkpoint(tmp_path, 12, state)
     assert path.name == "checkpoint-000000000000012.npz"
     assert_same(load_checkpoint(path), state)
     assert np.signbit(load_checkpoint(path).learner.state["coef"][1])
+    with pytest.raises(TypeError, match=r"cannot store object: state\.options\.a"):
+        save_checkpoint(tmp_path, 13, state_of(options={"a": object()}))
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_the_last_two_are_kept_and_nothing_else_is_left(tmp_path):
@@ -104,12 +107,6 @@ def test_a_sound_file_that_is_no_stream_is_refused(tmp_path, other):
     path = save_checkpoint(tmp_path, 1, other)
     with refused(ErrorKind.DAMAGED_FILE, says=path.name):
         load_newest(tmp_path)
-
-
-def test_objects_are_never_written(tmp_path):
-    with pytest.raises(TypeError, match=r"cannot store object: state\.options\.a"):
-        save_checkpoint(tmp_path, 1, state_of(options={"a": object()}))
-    assert not list(tmp_path.iterdir())
 
 
 def test_rows_that_the_checkpoint_does_not_know_are_cut_off(tmp_path):
