@@ -193,13 +193,12 @@ def from_arrays_of(X):
     return from_arrays(pl.DataFrame(X, schema=NAMES), None)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
-def test_a_fit_on_csv_is_the_fit_in_memory(tmp_path, many_blocks, suffix):
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_fit_on_csv_is_the_fit_in_memory(tmp_path, many_blocks, pack):
     X, y = data()
     for k, rows in enumerate((slice(0, 400), slice(400, None))):
-        text = pl.DataFrame(X[rows], schema=NAMES).with_columns(y=pl.Series(y[rows])).write_csv()
-        packed = gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode()
-        (tmp_path / f"part-{k}{suffix}").write_bytes(packed)
+        text = pl.from_arrow(table(X[rows], y=y[rows])).write_csv()
+        (tmp_path / f"{k}.csv{'.gz' * (pack is not bytes)}").write_bytes(pack(text.encode()))
     rows = from_table(tmp_path, target="y")
     np.testing.assert_array_equal(rows.y, y)
     np.testing.assert_array_equal(rows.source.take(slice(None)), X)
@@ -232,12 +231,9 @@ def test_labels_of_csv_are_numbers_only_where_written_so(tmp_path, texts, labels
 
 def test_arrays_and_memory_maps(tmp_path):
     X, y = data()
-    same(RankRC().fit_rows(from_arrays(X, y)), RankRC().fit(X, y))
     np.save(tmp_path / "X.npy", X)
-    same(
-        RankRC().fit_rows(from_arrays(np.load(tmp_path / "X.npy", mmap_mode="r"), y)),
-        RankRC().fit(X, y),
-    )
+    for rows in (X, np.load(tmp_path / "X.npy", mmap_mode="r")):
+        same(RankRC().fit_rows(from_arrays(rows, y)), RankRC().fit(X, y))
 
 
 def test_a_memory_map_is_never_loaded(tmp_path):
@@ -317,13 +313,8 @@ def test_parts_that_differ_are_named(tmp_path):
     (tmp_path / "empty").mkdir()
     refused(lambda: from_table(tmp_path / "empty", "y"), "There is no table in the folder")
     refused(lambda: from_table(tmp_path / "none.parquet", "y"), "There is no file")
-
-
-def test_a_part_cut_short_is_named(tmp_path):
-    parts(tmp_path, *data())
-    part = tmp_path / "day-1" / "part-1.parquet"
-    part.write_bytes(part.read_bytes()[:-300])
-    refused(lambda: from_table(tmp_path, "y"), str(part), "cut short")
+    odd.write_bytes(odd.read_bytes()[:-300])
+    refused(lambda: from_table(tmp_path, "y"), str(odd), "cut short")
 
 
 @pytest.mark.parametrize(
@@ -337,9 +328,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch, name, opene
 
     # Not by chmod: it does not stop the superuser, as whom tests may run.
     monkeypatch.setattr(*opener, closed)
-    refused(
-        lambda: from_table(tmp_path / name, "y"), f"may not read {tmp_path / name}", "its owner"
-    )
+    refused(lambda: from_table(tmp_path / name, "y"), f"read {tmp_path / name}", "its owner")
 
 
 def test_a_csv_that_goes_while_reading_is_named(tmp_path, monkeypatch):

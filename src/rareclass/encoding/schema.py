@@ -304,12 +304,10 @@ def _found(cells: pl.Series, lines: NDArray[np.int64], *, forced: bool) -> _Colu
     if n_numbers > profile.n_text > 0:
         note = f"column {name!r} holds {n_numbers:,} numbers but, in line "
         note += f"{lines[profile.first_text_row]}, {shown(profile.first_text)}: read as a"
-        if found.doubt == "stray words":
-            note += " number. Rows with text in it are rejected"
-            return _ColumnOfStream(
-                "number", note=f"{note}; {setting('categories', name)} takes words."
-            )
-        return _ColumnOfStream("category", found.reading, f"{note} category.")
+        if found.doubt != "stray words":
+            return _ColumnOfStream("category", found.reading, f"{note} category.")
+        note += f" number. Rows with text in it are rejected; {setting('categories', name)}"
+        return _ColumnOfStream("number", note=f"{note} takes words.")
     return _ColumnOfStream("category", found.reading, told)
 
 

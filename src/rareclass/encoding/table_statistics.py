@@ -368,8 +368,7 @@ class TableStatistics:
         self, table: TypedTable, levels: list[Codes], of_labels: list[LabelFeatures]
     ) -> EncodedTable:
         numbers, cycles = self._numbers(table)
-        texts = self._texts(table)
-        return EncodedTable(table.n_rows, numbers, cycles, levels, texts, of_labels)
+        return EncodedTable(table.n_rows, numbers, cycles, levels, self._texts(table), of_labels)
 
     def _fit_texts(self, table: TypedTable, weight: Floats) -> None:
         sources = table.of_kind("text")

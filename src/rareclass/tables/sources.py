@@ -25,7 +25,7 @@ from rareclass.tables.folders import (
     has_content,
     tables_in,
 )
-from rareclass.tables.parquet import is_complete
+from rareclass.tables.parquet import ParquetFile, is_complete
 from rareclass.tables.table_file import FileReader, file_reader, text_reader
 from rareclass.tables.text_reader import Reading, TextReader
 
@@ -161,6 +161,9 @@ class FolderSource:
         self._keys = folder_columns(path, self._folder)
         reading = self._reading._replace(elsewhere=self._keys)
         self._current = open_file(path, name, position, reading)
+        if isinstance(self._current, ParquetFile):  # of its own columns empty cells stay empty
+            own = self._current.schema.names
+            self._keys = {key: value for key, value in self._keys.items() if key not in own}
         self._name, self._at = name, position
 
     def _with_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
