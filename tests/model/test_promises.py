@@ -1,5 +1,6 @@
 """Verdicts on promises: how often chance breaks one, and what a broken one leads to."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -95,8 +96,10 @@ def test_what_is_worse_is_found_and_called_by_what_helps(name):
 
 
 @pytest.mark.sampled(0)
-def test_ten_later_weeks_of_payments_keep_the_budget_and_use_half_of_it(tmp_path):
-    budget, model, page = 50, tmp_path / "m.rareclass", tmp_path / "r.html"
+@pytest.mark.parametrize(("budget", "least"), [(50, 25), (8, 1)])
+def test_ten_later_weeks_of_payments_keep_the_budget_and_use_a_part(tmp_path, budget, least):
+    """Half of 50 a day; of 8 the best threshold, known afterwards, uses half over all weeks."""
+    model, page = tmp_path / "m.rareclass", tmp_path / "r.html"
     payments = simulate_payments(replace(PAYMENTS, n_days=112), 1)
     days = (payments["time"].dt.date() - payments["time"][0].date()).dt.total_days()
     weeks = [(0, 42), *((first, first + 7) for first in range(42, 112, 7))]
@@ -109,12 +112,12 @@ def test_ten_later_weeks_of_payments_keep_the_budget_and_use_half_of_it(tmp_path
         told = json_of("evaluate", model, tmp_path / f"{first}.csv")
         (own,) = (each for each in told["promises"] if each["name"] == "Alerts a day, at most")
         assert own["verdict"] != PromiseVerdict.BROKEN
-        assert budget / 2 <= own["measured"]["value"] <= own["promised"]["value"] == budget
+        assert least <= own["measured"]["value"] <= own["promised"]["value"] == budget
         assert told["alert_budget"]["n_periods"] == 7
         n_above += told["alert_budget"]["n_above"]
     assert n_above <= 7  # of 70 days, as the rule allows
     words = ("evaluate", model, tmp_path / "105.csv")
-    assert f"of 7 days exceed {budget} alerts (allowed: 1 day in 10)" in run(*words)
+    assert re.search(rf"of 7 days exceeds? {budget} alerts .allowed: 1 day in 10.", run(*words))
     shown = json_of("report", *words[1:], "-o", page)
     assert (shown["promises"], shown["advice"]) == (told["promises"], told["advice"])
     assert all(each["verdict"] in page.read_text() for each in told["promises"])
