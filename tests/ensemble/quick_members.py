@@ -84,9 +84,7 @@ class Slow(MeanDifference):
             if number == self.interrupted_in:
                 raise KeyboardInterrupt
             self.clock.now += self.takes
-            train = np.flatnonzero(~tested)
-            X = rows.part(number, train)
-            function = self.learn(X, rows.is_rare[train], rows.weights(train), 0, 1)
+            function = self.learn(*rows.learned_by(number), 0, 1)
             scores[tested] = function.scores(rows.part(number, np.flatnonzero(tested)))
             functions.append(function)
         return [CrossFitted("", scores, functions)]

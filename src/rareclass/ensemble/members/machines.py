@@ -180,8 +180,7 @@ class LogisticMember(Member):
 
     def _path_of_fold(self, rows: EncodedFolds, number: int) -> list[LinearFunction]:
         """Return the functions of one fold, from the strongest ridge to the weakest."""
-        train = np.flatnonzero(rows.fold != number)
-        X, is_rare, weight = rows.part(number, train), rows.is_rare[train], rows.weights(train)
+        X, is_rare, weight = rows.learned_by(number)
         if not X.shape[1]:  # a view may hold nothing of a small table
             return [LinearFunction(np.zeros(0))] * len(self.strengths)
         from sklearn.linear_model import LogisticRegression

@@ -96,6 +96,11 @@ class EncodedFolds:
             X = _with_rows(X, places, self.unseen[number].X[found])
         return X[:, self.features[number]]
 
+    def learned_by(self, number: int) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """Return the rows that a fold learns from, as it sees them, their labels and weights."""
+        rows = np.flatnonzero(self.fold != number)
+        return self.part(number, rows), self.is_rare[rows], self.weights(rows)
+
     def of_fold(self, number: int) -> Self:
         """Return the rows of one fold alone, which is number 0; the others are always learned."""
         return replace(
@@ -270,14 +275,8 @@ class FoldByFold(Member):
         self, rows: EncodedFolds, number: int, n_threads: int
     ) -> tuple[ScoreFunction, np.ndarray]:
         """Return the function of one fold and the scores of the rows that it holds out."""
-        train, tested = np.flatnonzero(rows.fold != number), np.flatnonzero(rows.fold == number)
-        function = self.learn(
-            rows.part(number, train),
-            rows.is_rare[train],
-            rows.weights(train),
-            rows.seed + number,
-            n_threads,
-        )
+        function = self.learn(*rows.learned_by(number), rows.seed + number, n_threads)
+        tested = np.flatnonzero(rows.fold == number)
         return function, function.scores(rows.part(number, tested), n_threads)
 
 
