@@ -48,8 +48,7 @@ def test_a_round_and_the_next(unlabelled, tmp_path):
     # Verdicts alone are taken in, and nothing more is done.
     reviewed(unlabelled, "--verdicts", sheet)
     journal = ReviewJournal(tmp_path / "j.jsonl")
-    assert len(journal.verdicts) == 20
-    assert len(journal.rounds) == 1
+    assert (len(journal.verdicts), len(journal.rounds)) == (20, 1)
     reviewed(unlabelled, "--budget", 20, "--list", again)
     second = filled(again)
     assert not {*first["review row"]} & {*second["review row"]}

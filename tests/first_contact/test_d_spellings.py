@@ -113,28 +113,24 @@ def checked(value, column, read):
         assert found == dict.fromkeys(found, REFUSED), cell
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", SPELT)
-def test_a_model_of_a_text_file_reads_one_value(tmp_path, name):
-    value = SPELT[name]
-    column = column_of_file(repeated(value.training), write_csv, tmp_path)
-    checked(value, column, lambda cells: readings(cells, column, tmp_path))
-    of_json = column_of_file(repeated(value.training), FILES["JSON lines"], tmp_path)
-    assert of_json.reading == column.reading
+VALUES = SPELT | {f"typed {name}": value for name, value in TYPED.items()}
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", TYPED)
-def test_a_model_of_a_parquet_file_reads_one_value(tmp_path, name):
-    value = TYPED[name]
-    column = column_of_file(repeated(value.training), write_parquet, tmp_path)
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("name", VALUES)
+def test_a_model_of_a_file_reads_one_value(tmp_path, name):
+    value, write = VALUES[name], write_csv if name in SPELT else write_parquet
+    column = column_of_file(repeated(value.training), write, tmp_path)
     checked(value, column, lambda cells: readings(cells, column, tmp_path))
+    if name in SPELT:
+        of_json = column_of_file(repeated(value.training), FILES["JSON lines"], tmp_path)
+        assert of_json.reading == column.reading
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize("name", [*SPELT, *(f"typed {name}" for name in TYPED)])
+@pytest.mark.parametrize("name", VALUES)
 def test_a_classifier_of_a_frame_reads_one_value(name):
-    value = SPELT[name] if name in SPELT else TYPED[name.removeprefix("typed ")]
+    value = VALUES[name]
     column = column_of_frame(repeated(value.training), FRAMES["pandas objects"])
     checked(value, column, lambda cells: classifier_readings(cells, column))
 

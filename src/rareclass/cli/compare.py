@@ -225,9 +225,7 @@ def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> No
         console.print()
         console.print(Text(f"{column} = {value}: {comparison.basis()}", style="bold"))
         for standings in comparison.measures:
-            best = standings.best
-            shown, with_bounds = f"{best.value:.3f}", best.interval.text()
-            console.print(Text(standings.says().replace(shown, with_bounds, 1)))
+            console.print(Text(standings.says(with_bounds=True)))
     for value, why in found.not_judged.items():
         console.print(Text(f"{column} = {value}: not compared, {why}", style="dim"))
     if len(found.by) > 1:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.rule import RuleOptions, rule_option
-from rareclass.errors import combination_error, counted, setting_error, unsupported
+from rareclass.errors import combination_error, setting_error, unsupported
 
 if TYPE_CHECKING:
     from rareclass.model.facts import ModelFacts
@@ -184,8 +184,7 @@ def show(options: ShowOptions) -> None:
     if facts.class_rules:
         console.print(class_thresholds_text(facts.class_thresholds))
     if training is not None:
-        versions = training.versions.items()
-        console.print(f"Trained with {', '.join(f'{name} {number}' for name, number in versions)}")
+        console.print(f"Trained with {training.versions_text()}")
     screen.print_notes(console, *content.notices)
     written.give(told)
 
@@ -197,15 +196,11 @@ def _training(facts: "ModelFacts") -> list[str]:
     if training is None:
         return []
     saved = "" if training.trained_on_all_rows else ", without the held-out rows"
-    date = f" on {training.date[:10]}" if training.date else ""
     plan = ""
     if isinstance(method, CombinationFacts):
         plan = f"; effort {method.effort}: {method.plan}"
-    lines = [f"Trained{date} on {training.learned_text()}{saved}, seed {training.seed}{plan}"]
-    if training.n_copies_collapsed:
-        how = "with weights" if training.copies_count else "each counts once"
-        lines.append(f"{counted(training.n_copies_collapsed, 'duplicate row')} merged ({how})")
-    return lines
+    trained = f"{training.trained_text()}{saved}, seed {training.seed}{plan}"
+    return [trained, *filter(None, [training.copies_text()])]
 
 
 def _decision(content: "Model") -> list[str]:
@@ -215,7 +210,7 @@ def _decision(content: "Model") -> list[str]:
     if not content.has_rare_class:
         line = f"Thresholds between levels: {thresholds}"
     elif rule is not None:
-        line = f"Threshold {thresholds}; rule: {screen.rule_text(rule)}"
+        line = f"Threshold {thresholds}; rule: {rule.rule_text()}"
     chance = "none"
     if calibration is not None:
         chance = f"yes ({calibration.method}), for {calibration.prevalence:.3%} rare rows"

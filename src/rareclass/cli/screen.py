@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from shlex import quote, split
@@ -178,7 +179,7 @@ def print_threshold(
     if rare_class == EVERY_CLASS:
         called, line = "any class", class_thresholds_text(of_classes)
     console.print(line)
-    console.print(f"  Rule: {rule_text(chosen)}")
+    console.print(f"  Rule: {chosen.rule_text()}")
     share = f" ({chosen.alerts / chosen.rows:.2%})" if chosen.rows else ""
     console.print(f"  Called {called}: {chosen.alerts:,.0f} of {chosen.rows:,.0f} rows{share}")
     there = ""
@@ -199,13 +200,6 @@ def print_threshold(
         print_notes(console, caveat + remedy)
 
 
-def rule_text(chosen: "ChosenThreshold") -> str:
-    """Return the rule of a threshold with its confidence, and whether it is met."""
-    sure = "" if chosen.confidence is None else f", confidence {chosen.confidence:g}"
-    inexact = " (approximate)" if sure and chosen.met and not chosen.guaranteed else ""
-    return f"{chosen.rule}{sure}{inexact}{'' if chosen.met else ' (not met)'}"
-
-
 def _share_text(share: "Interval", chosen: "ChosenThreshold") -> str:
     """Return a share with its interval; a precision of no row, or of rows unchecked, has none."""
     if math.isnan(share.value):
@@ -222,6 +216,8 @@ def print_columns(console: Console, columns: "Sequence[Column]", most: int) -> N
     block = columns_block(columns, most)
     styles = ["" if column.is_used else "dim" for column in columns[:most]]
     folded = ("Type", "Treatment")
+    if block.note:
+        block = replace(block, note=f"{block.note} All are in: rareclass show MODEL --json -")
     print_block(console, block, spare=block.heads[2:4], folded=folded, styles=styles)
 
 

@@ -142,12 +142,14 @@ class Standings:
             }
         return TableBlock.of(self.title, columns)
 
-    def says(self) -> str:
+    def says(self, with_bounds: bool = False) -> str:
         """Name the best, the rankings that are indistinguishable from it, and the worse ones."""
-        best = self.best
+        name, shown = self.best.name, f"{self.best.value:.3f}"
+        if with_bounds:
+            shown = self.best.interval.text()
         if len(self.standings) == 1:
-            return f"{self.title}: {best.name} has {best.value:.3f}."
-        parts = [f"{self.title}: {best.name} is best ({best.value:.3f})"]
+            return f"{self.title}: {name} has {shown}."
+        parts = [f"{self.title}: {name} is best ({shown})"]
         for verdict, words in _VERDICTS.items():
             names = [each.name for each in self.standings if each.verdict == verdict]
             parts += [f"{words}: {', '.join(names)}"] if names else []

@@ -126,6 +126,12 @@ class ChosenThreshold:
             )
         return f"{words} {self.caveat()}{remedy}".rstrip()
 
+    def rule_text(self) -> str:
+        """Return the rule with its confidence, and whether it is met."""
+        sure = "" if self.confidence is None else f", confidence {self.confidence:g}"
+        inexact = " (approximate)" if sure and self.met and not self.guaranteed else ""
+        return f"{self.rule}{sure}{inexact}{'' if self.met else ' (not met)'}"
+
     def caveat(self) -> str:
         """Say by which bound the constraint is not met, and what is guaranteed; "" if all is well.
 

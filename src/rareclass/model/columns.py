@@ -195,7 +195,6 @@ def type_text(kind: str) -> str:
 def columns_block(columns: Sequence[Column], most: int) -> TableBlock:
     """Return a table of what the first columns hold and how they are encoded."""
     shown = columns[:most]
-    more = f"and {len(columns) - most:,} more (rareclass show MODEL --json -)"
     columns_of = {
         "Column": [each.name for each in shown],
         "Type": [type_text(each.kind) for each in shown],
@@ -203,7 +202,11 @@ def columns_block(columns: Sequence[Column], most: int) -> TableBlock:
         "Distinct": [f"{each.n_distinct:,}" if each.n_distinct else "" for each in shown],
         "Treatment": [each.treatment for each in shown],
     }
-    return TableBlock.of("", columns_of, more if len(columns) > most else "")
+    return TableBlock.of("", columns_of, _not_listed(len(columns) - len(shown)))
+
+
+def _not_listed(n_columns: int) -> str:
+    return f"{n_columns:,} more columns are not listed." if n_columns else ""
 
 
 def drift_block(shown: Sequence[ColumnDrift], n_columns: int) -> TableBlock:
@@ -222,8 +225,7 @@ def drift_block(shown: Sequence[ColumnDrift], n_columns: int) -> TableBlock:
         "Empty before": shares(each.missing_before for each in shown),
         "New values": shares(each.outside for each in shown),
     }
-    more = n_columns - len(shown)
-    return TableBlock.of("", columns, f"{more:,} more columns are not listed." if more else "")
+    return TableBlock.of("", columns, _not_listed(n_columns - len(shown)))
 
 
 class ColumnTracker:

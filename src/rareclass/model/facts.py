@@ -184,6 +184,22 @@ class TrainingFacts:
             return rows
         return f"{self.n_learned:,} of {rows}, {self.n_learned_rare or 0:,} of them rare"
 
+    def trained_text(self) -> str:
+        """Say when the saved model learned, and from how many rows."""
+        date = f" on {self.date[:10]}" if self.date else ""
+        return f"Trained{date} on {self.learned_text()}"
+
+    def copies_text(self) -> str:
+        """Say what became of duplicate rows; empty where there were none."""
+        if not self.n_copies_collapsed:
+            return ""
+        how = "with weights" if self.copies_count else "each counts once"
+        return f"{counted(self.n_copies_collapsed, 'duplicate row')} merged ({how})"
+
+    def versions_text(self) -> str:
+        """Name the packages that the model was trained with."""
+        return ", ".join(f"{name} {number}" for name, number in self.versions.items())
+
 
 @dataclass(frozen=True)
 class LeaderboardRow:

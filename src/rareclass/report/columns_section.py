@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rareclass.errors import first_names
 from rareclass.metrics.column_drift import MOVED, MOVED_FAR
 from rareclass.model.columns import ColumnDrift, drift_block, worst_first
 from rareclass.report.drawing import BLUE, Display
@@ -17,7 +15,6 @@ from rareclass.report.page import (
     PageBlock,
     Plots,
     Section,
-    listed,
 )
 from rareclass.table_block import TableBlock
 
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-Floats = NDArray[np.float64]
 _MOST_LISTED = 40
 _MOST_DRAWN = 15
 
@@ -92,7 +88,7 @@ def features_section(
     if importances:
         blocks.append(Plots((ImportanceDisplay(importances).on_page(),)))
         first = sorted(importances, key=lambda name: -importances[name])[:3]
-        lead = f"The ranking rests on {listed(first)} most."
+        lead = f"The ranking rests most on {first_names(first, 3)}."
     if reasons:
         rows = tallied(reasons, "+.3g", _MOST_DRAWN)
         blocks.append(

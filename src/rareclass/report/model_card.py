@@ -103,9 +103,8 @@ def _meant(basis: JudgedModel) -> Iterator[str]:
     facts = basis.model.facts
     training, rule, n_rare = facts.training, facts.rule, basis.model.rare_class.n_rare
     if training is not None:
-        date = f" on {training.date[:10]}" if training.date else ""
         rare = f", {whole(n_rare)} of them rare" if n_rare and training.n_learned is None else ""
-        yield f"Trained{date} on {training.learned_text()}{rare}."
+        yield f"{training.trained_text()}{rare}."
     on = "rows that it did not learn from" if basis.rows is None else basis.rows
     yield f"Judged on {basis.rows_in_words}: {on}."
     if basis.rows is not None:

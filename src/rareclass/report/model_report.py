@@ -152,7 +152,7 @@ def _finished(
 def _sections_of_scores(judged: JudgedModel, model: Path) -> list[Section]:
     table, content = judged.table, judged.model
     target, chosen = content.rare_class, content.facts.rule
-    rule = "the choice of the model itself" if chosen is None else chosen.rule
+    rule = "the choice of the model itself" if chosen is None else chosen.rule_text()
     out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
     command = command_line("threshold", model, out=out, threshold=None) + " {threshold}"
     rest = "the majority"
@@ -239,11 +239,8 @@ def _training_data_facts(content: Model) -> list[Fact]:
         if n_rare is not None:
             share = percent(n_rare / training.n_rows)
             found.append(Fact("Rare rows of the table", f"{whole(n_rare)} ({share})"))
-        if training.n_copies_collapsed:
-            how = "merged, each counts once"
-            if training.copies_count:
-                how = "merged, with weights"
-            found.append(Fact("Duplicate rows", f"{whole(training.n_copies_collapsed)}, {how}"))
+        if copies := training.copies_text():
+            found.append(Fact("Duplicates", copies))
         if training.n_rows_without_target:
             n_left = whole(training.n_rows_without_target)
             found.append(Fact("Rows without a class, left out", n_left))
@@ -263,8 +260,7 @@ def _settings(judged: JudgedModel, model: Path, data: TablePlace | None) -> list
         members = [each.member for each in facts.method.leaderboard if each.weight > 0]
         listed.append(Fact("Members", ", ".join(dict.fromkeys(members))))
     if facts.training is not None:
-        versions = facts.training.versions.items()
-        listed.append(Fact("Versions", ", ".join(f"{name} {number}" for name, number in versions)))
+        listed.append(Fact("Versions", facts.training.versions_text()))
     return listed
 
 

@@ -5,7 +5,6 @@ The file makes no requests, is readable without JavaScript, and is equal for equ
 
 import math
 from base64 import b64encode
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -234,12 +233,3 @@ def percent_bounds(interval: Interval) -> str:
     '26.0 to 36.4\xa0%'
     """
     return f"{percent_number(interval.low)} to {percent(interval.high)}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join names for a sentence.
-
-    >>> listed(["a", "b", "c"]), listed(["a"])
-    ('a, b and c', 'a')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
