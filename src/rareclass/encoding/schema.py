@@ -33,9 +33,9 @@ from rareclass.tables.cells import (
 from rareclass.tables.columns import (
     ID_LEAST_ROWS,
     STORED_INDEX,
+    describe_column,
     facts_of,
     has_name_of_index,
-    kind_of,
     reading_of_type,
 )
 from rareclass.tables.reading import CellReading, parse_numbers, read_cells, read_strings
@@ -328,11 +328,11 @@ def _not_learned(cells: pl.Series, found: _ColumnOfStream, is_clock: bool) -> _C
     is_whole = column.null_count() == 0 and bool((column == column.floor()).all())
     facts = facts_of(column)
     in_order = facts.is_in_order and not facts.n_missing and facts.low < facts.high
-    of_file, treatment = kind_of(facts, is_whole, False)
+    of_file = describe_column(facts, found.reading, integers=is_whole)
     is_sure = in_order or facts.n_rows >= _SURE_ROWS
     kind: Kind
-    if of_file == "id-like" and is_sure:
-        kind, said = "id", treatment.removeprefix("dropped: ")
+    if of_file.kind == "id-like" and is_sure:
+        kind, said = "id", of_file.why_dropped
     elif in_order and facts.n_rows >= _CLOCK_ROWS and 2 * facts.n_distinct >= facts.n_rows:
         kind, said = "time", "numbers in row order, as of a clock"
     else:
