@@ -196,7 +196,7 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 def is_checkpoint(path: Path) -> bool:
     """Return whether a path is a folder of a stream, or one of its checkpoints."""
-    return path.suffix == ".npz" or bool(checkpoints_in(path))
+    return (path.suffix == ".npz" and path.is_file()) or bool(checkpoints_in(path))
 
 
 @contextmanager

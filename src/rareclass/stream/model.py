@@ -1,6 +1,5 @@
 """A checkpoint as a model: scores and evaluates files as one made by ``rareclass fit`` does."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +11,18 @@ from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.schema import Kind, Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.encoding.table_statistics import MOST_EXAMPLES, ExampleCells, UnlikeCells
-from rareclass.errors import ErrorKind, InputError, bad_cell, counted, setting, too_few_rows
+from rareclass.errors import bad_cell, counted, setting, too_few_rows
 from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, WordBins
 from rareclass.model.facts import ModelFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import check_model
-from rareclass.stream.checkpoint import SavedStream, load_checkpoint, load_newest, sound_state
+from rareclass.stream.checkpoint import (
+    LoadedCheckpoint,
+    SavedStream,
+    load_checkpoint,
+    load_newest,
+    sound_state,
+)
 from rareclass.stream.state import learner_of
 from rareclass.tables.batch import Batch
 from rareclass.tables.columns import Column
@@ -99,24 +104,12 @@ def load_stream_model(path: Path) -> Model:
     The rows of the window stand for the training rows: percentiles are among its majority, and the
     threshold calls as many of them rare as are.
 
-    Raises `InputError` when it is missing, damaged, or has not learned from a rare and another row.
+    Raises `InputError` when it is damaged, or has not learned from a rare and another row.
     """
-    notices: Sequence[str] = ()
-    if path.is_dir():
-        loaded = load_newest(path)
-        assert loaded is not None, "is_checkpoint() said so"
-        saved, path = loaded.state, loaded.path
-        if loaded.damaged:
-            newest = ", ".join(damaged.name for damaged in loaded.damaged)
-            notices = (f"{newest} is damaged: {path.name} was taken",)
-    elif path.is_file():
-        saved = load_checkpoint(path)
-    else:
-        raise InputError(
-            f"The model file {path} does not exist.",
-            "rareclass stream makes one.",
-            ErrorKind.MISSING_FILE,
-        )
+    loaded = load_newest(path) if path.is_dir() else LoadedCheckpoint(path, load_checkpoint(path))
+    assert loaded is not None, "is_checkpoint() said so"
+    saved, path = loaded.state, loaded.path
+    newest = ", ".join(damaged.name for damaged in loaded.damaged)
     with sound_state(path):
         if saved.learner.n_features is None or not saved.counters.has_both_classes:
             n = saved.counters
@@ -132,7 +125,7 @@ def load_stream_model(path: Path) -> Model:
             learner,
             _facts(saved, encoder),
             np.array([_threshold(saved, float(learner.offset_))]),
-            notices=tuple(notices),
+            notices=(f"{newest} is damaged: {path.name} was taken",) if newest else (),
             file=path,
             counted=_counted(saved, encoder),
         )
