@@ -42,21 +42,9 @@ def _add_row(x, h, own, moments, gap):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _product(matrix, v, out):
-    """out = matrix v of a symmetric matrix, four of its rows at a time."""
-    d = v.shape[0]
-    for i in range(d):
-        out[i] = 0.0
-    whole = d - d % 4
-    for j in range(0, whole, 4):
-        v0, v1, v2, v3 = v[j], v[j + 1], v[j + 2], v[j + 3]
-        r0, r1, r2, r3 = matrix[j], matrix[j + 1], matrix[j + 2], matrix[j + 3]
-        for i in range(d):
-            out[i] += (r0[i] * v0 + r1[i] * v1) + (r2[i] * v2 + r3[i] * v3)
-    for j in range(whole, d):
-        vj = v[j]
-        row = matrix[j]
-        for i in range(d):
-            out[i] += row[i] * vj
+    """out = matrix v of a symmetric matrix."""
+    for j in range(v.shape[0]):
+        out[j] = _dot(matrix[j], v)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
