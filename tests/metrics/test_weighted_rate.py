@@ -10,8 +10,8 @@ from scipy import stats
 from made_models import made_model
 from rareclass.metrics.intervals import mid_p_bounds
 from rareclass.metrics.weighted_rate import WeightedRate
-from rareclass.model.drift import alert_rate
 from rareclass.model.facts import ScoredRows
+from rareclass.model.model import alert_rate
 from rareclass.report.threshold_table import ThresholdTable
 
 LEVEL, N_ROWS, UNIT = 0.95, 20_000, 10

@@ -30,8 +30,9 @@ from rareclass.model.columns import (
     trained_columns,
     worst_first,
 )
-from rareclass.model.drift import AlertRate, Drift, InputSummary, alert_rate, drift_of, refuse_drift
+from rareclass.model.drift import AlertRate, Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.facts import ScoredRows
+from rareclass.model.model import alert_rate
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import CellReading
 

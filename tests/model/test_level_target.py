@@ -10,7 +10,6 @@ from faults import refused
 from rareclass.errors import ErrorKind
 from rareclass.labels.levels import MOST_LEVELS
 from rareclass.labels.spelling import codes_among
-from rareclass.model.facts import RankingEstimate
 from rareclass.model.targets import FoundLabels, level_target, rare_target
 
 MEASURED = [str(k / 4) for k in range(MOST_LEVELS + 1)] * 2
@@ -75,8 +74,8 @@ def test_a_class_of_more_than_half_of_the_rows_is_doubted(n_rare, is_told):
 
 @pytest.mark.parametrize(("n_rare", "is_told"), [(200.0, False), (200.4, False), (230.0, True)])
 def test_copies_among_rare_rows_held_out_are_told(n_rare, is_told):
-    target, estimate = rare_target({"no": 2, "yes": 1}, "yes"), RankingEstimate({}, 1e3, n_rare)
-    notes = target.notes_on_held_out(np.ones(200, np.int16), estimate)
+    target = rare_target({"no": 2, "yes": 1}, "yes")
+    notes = target.notes_on_held_out(np.ones(200, np.int16), 1e3, n_rare)
     assert ["200 of the 230 rare rows" in note for note in notes] == [True] * is_told
 
 
@@ -121,12 +120,12 @@ def test_labels_that_are_no_levels_are_refused_with_their_row(labels, levels, sa
 
 def test_few_held_out_rows_of_a_level_are_told():
     target = read(*"1112223334")
-    notes = target.notes_on_held_out(np.array([0] * 9 + [1], np.int16), RankingEstimate({}, 10.0))
+    notes = target.notes_on_held_out(np.array([0] * 9 + [1], np.int16), 10.0, 0.0)
     assert "few distinct rows of level 2 (1) were held out" in notes[0]
     assert "no row of levels 3, 4 was held out" in notes[1]
     assert len(notes) == 2
     y = np.repeat(np.arange(4, dtype=np.int16), 9)
-    notes = target.notes_on_held_out(y, RankingEstimate({}, 40.0))
+    notes = target.notes_on_held_out(y, 40.0, 0.0)
     assert "only 36 of the 40 rows held out are distinct" in notes[0]
 
 

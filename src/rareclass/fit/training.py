@@ -170,7 +170,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     if judged is not None:
         stretch = task.plan.stretch(len(judged.y), first.model)
         estimate = decision.estimate(judged, settings.prevalence).widened(stretch)
-        notes += data.target.notes_on_held_out(judged.y, estimate)
+        notes += data.target.notes_on_held_out(judged.y, estimate.n_rows, estimate.n_rare or 0.0)
         decided = decision.confusion(judged, settings.prevalence, stretch).in_brief
     if rule is not None:
         rule, *others = (_widened(each, stretch) for each in (rule, *others))

@@ -406,6 +406,7 @@ def _number_bins(statistics: TableStatistics) -> dict[str, _Distribution]:
 def _word_bins(statistics: TableStatistics) -> dict[str, _Distribution]:
     """Commonest words of each column of words, the commonest first, and all others."""
     found: dict[str, _Distribution] = {}
+    known = [each for each in statistics.known_ if isinstance(each, KnownWords)]
     for place in range(statistics.n_words_):
         name = statistics.columns_[statistics.category_sources_[place]][0]
         weights = statistics.level_weights_[place][:-1]
@@ -415,7 +416,7 @@ def _word_bins(statistics: TableStatistics) -> dict[str, _Distribution]:
         shared = np.where(weights <= 1.0, 0.0, weights) / weights.sum()
         n_common = min(len(weights), _MOST_WORDS)
         shares = np.append(shared[:n_common], shared[n_common:].sum())
-        bins = WordBins(statistics.known_[place], n_common)
+        bins = WordBins(known[place], n_common)
         found[name] = _Distribution(bins, shares, 1.0 - float(shared.sum()))
     return found
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from rareclass.model.columns import ColumnDrift, ColumnTracker, worst_first
 from rareclass.model.facts import ModelFacts
 from rareclass.model.targets import RareClassFacts
 from rareclass.stored import plain_data
-
-if TYPE_CHECKING:
-    from rareclass.model.model import Model
 
 # Alerts so many times as frequent as held out, or as rare, and beyond what chance explains.
 MOST_TIMES = 2.0
@@ -151,21 +148,6 @@ class Drift:
             "drift": [each.as_plain_data() for each in self.compared],
             "score_drift": None if self.scores is None else self.scores.as_plain_data(),
         }
-
-
-def alert_rate(model: "Model", n_alerts: int, n_rows: int) -> AlertRate | None:
-    """Compare alerts with held-out rows above the threshold; None without any, or any new row.
-
-    Held-out rows are those that the threshold was set on, of training or of a file.
-    """
-    held, rule, rate = model.held_out, model.facts.rule, None
-    if held is not None:
-        rate = WeightedRate.of(held.scores, model.threshold, held.y == 1, held.weight)
-    if rule is not None and (
-        rate is None or not np.isclose(rate.n_rare + rate.n_majority, rule.rows)
-    ):
-        rate = WeightedRate.counted(rule.alerts, rule.rows)
-    return None if rate is None or not n_rows else AlertRate(n_alerts, n_rows, rate)
 
 
 def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:

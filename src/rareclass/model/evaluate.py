@@ -30,9 +30,9 @@ from rareclass.metrics.missed_cases import (
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnTracker
 from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, decision_row
-from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
+from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate, RareClassScores, ScoredRows
-from rareclass.model.model import Model
+from rareclass.model.model import Model, alert_rate
 from rareclass.model.threshold import budget_time, columns_beside, labelled_scores
 from rareclass.model.times import alert_times
 from rareclass.stored import plain_data

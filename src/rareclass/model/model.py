@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from rareclass.decide.calibration.calibration import LevelCalibration
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import fit_of_a_rare_class, unsupported
+from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.decisions import Decision, RareDecision, decision_of
-from rareclass.model.drift import InputSummary
+from rareclass.model.drift import AlertRate, InputSummary
 from rareclass.model.table_scorer import Scores, TableScorer
 from rareclass.model.targets import RareClassFacts
 from rareclass.tables.dialect import TextSettings
@@ -287,3 +288,17 @@ class Model(TableScorer):
         """
         rare = self._known_calibration()(scores)
         return rare[:, None] * classes / classes.sum(axis=1, keepdims=True)
+
+
+def alert_rate(model: Model, n_alerts: int, n_rows: int) -> AlertRate | None:
+    """Compare alerts with held-out rows above the threshold; None without any, or any new row.
+
+    Held-out rows are those that the threshold was set on, of training or of a file.
+    """
+    held, rule, rate = model.held_out, model.facts.rule, None
+    if held is not None:
+        rate = WeightedRate.of(held.scores, model.threshold, held.y == 1, held.weight)
+    n_held = 0.0 if rate is None else rate.n_rare + rate.n_majority
+    if rule is not None and not np.isclose(n_held, rule.rows):
+        rate = WeightedRate.counted(rule.alerts, rule.rows)
+    return None if rate is None or not n_rows else AlertRate(n_alerts, n_rows, rate)

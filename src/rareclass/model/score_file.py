@@ -28,10 +28,10 @@ from rareclass.errors import (
 )
 from rareclass.files import check_not_input, check_not_inside, check_writable, csv_bytes, replacing
 from rareclass.model.decisions import Decision, RareDecision, refuse_levels
-from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
+from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.explained import Explain, explainer_of, note_on_cases, told_columns
 from rareclass.model.facts import HuntFacts
-from rareclass.model.model import Model
+from rareclass.model.model import Model, alert_rate
 from rareclass.model.table_scorer import ScoredBatch
 from rareclass.model.threshold import in_step
 from rareclass.tables.cells import type_name

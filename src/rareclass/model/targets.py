@@ -6,7 +6,7 @@ and methods hold the rows of all codes but `majority` whole. A model file has th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -28,9 +28,6 @@ from rareclass.labels.spelling import (
     refuse_two_words_for_yes,
 )
 from rareclass.labels.two_classes import few_of, rare_among, words_of_few
-
-if TYPE_CHECKING:
-    from rareclass.model.facts import RankingEstimate
 
 # Fewer held-out rows than this, rare or of a level, make for rough measures.
 _FEW_RARE, _FEW_OF_LEVEL = 10, 5
@@ -120,10 +117,12 @@ class RareClassFacts:
     def _class_counts(self) -> dict[str, int]:
         return dict(zip(self.rare_labels, self.class_counts, strict=True))
 
-    def notes_on_held_out(self, y: NDArray[np.int16], estimate: "RankingEstimate") -> list[str]:
-        """Say when intervals stand on few rare rows, or on copies; `y` are the codes held out."""
-        n_distinct, n_rare = int((y == 1).sum()), estimate.n_rare
-        assert n_rare is not None
+    def notes_on_held_out(self, y: NDArray[np.int16], n_rows: float, n_rare: float) -> list[str]:
+        """Say when intervals stand on few rare rows, or on copies.
+
+        `y` are the codes held out; with their copies they are `n_rows`, of which `n_rare` are rare.
+        """
+        n_distinct = int((y == 1).sum())
         notes = []
         if n_distinct < _FEW_RARE:
             notes.append(
@@ -203,7 +202,7 @@ class LevelFacts:
             )
         return notes
 
-    def notes_on_held_out(self, y: NDArray[np.int16], estimate: "RankingEstimate") -> list[str]:
+    def notes_on_held_out(self, y: NDArray[np.int16], n_rows: float, n_rare: float) -> list[str]:
         """Say of which levels few distinct rows were held out, or none."""
         held_out = np.bincount(y, minlength=self.n_codes)
         of_each = list(zip(self.levels, self.level_counts, held_out, strict=True))
@@ -220,8 +219,8 @@ class LevelFacts:
                 f"no row of {_level_word(none)} {_some(none)} was held out: the measures leave "
                 f"{'it' if len(none) == 1 else 'them'} out."
             )
-        if estimate.n_rows > len(y):
-            notes.append(_of_duplicates(len(y), counted(estimate.n_rows, "row")))
+        if n_rows > len(y):
+            notes.append(_of_duplicates(len(y), counted(n_rows, "row")))
         return notes
 
     def compared_with(self, y: NDArray[np.int16]) -> NDArray[np.bool_]:

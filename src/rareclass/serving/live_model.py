@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import InputError, unsupported
-from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of
+from rareclass.model.drift import Drift, InputSummary, drift_of
 from rareclass.model.explained import explainer_of
-from rareclass.model.model import Model
+from rareclass.model.model import Model, alert_rate
 from rareclass.model.score_file import score_columns, unlike_column
 from rareclass.opening import open_model
 from rareclass.remote import RemotePath, path_of
