@@ -73,7 +73,7 @@ MOST_CODE = {
     # 3 from encoding: columns of files and of folders
     "tables": 4084,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 74_466, "tests": 53_557, "benchmarks": 17_877}
+MOST_LINES = {"src/rareclass": 74_466, "tests": 53_559, "benchmarks": 17_877}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

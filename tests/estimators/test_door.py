@@ -1,6 +1,7 @@
 """The door of every estimator: columns, rows anywhere, settings, labels, and who is warned."""
 
 import copy
+import inspect
 import pickle
 import sys
 import warnings
@@ -56,7 +57,8 @@ def test_an_interrupt_in_a_loop_of_somebody_else_is_passed_on(model, share):
     def count(frame, event, _):
         nonlocal calls
         calls += event == "call" and "/rareclass/" in frame.f_code.co_filename
-        if calls >= stop_at and frame.f_code.co_name != "<genexpr>":  # lost where one is closed
+        is_generator = frame.f_code.co_flags & inspect.CO_GENERATOR  # lost where one is closed
+        if calls >= stop_at and not is_generator:
             raise KeyboardInterrupt
 
     def loop(folds):
