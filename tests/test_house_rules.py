@@ -28,10 +28,10 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one, in the same commit, with its reason here.
 MOST_CODE = {
-    "cli": 3291,  # 10 from tables: --encoding
+    "cli": 3241,  # 10 from tables: --encoding
     # 21 from report and cli: standings are a table for both
     # 6 from metrics: rankings in the same order are said to be so, likewise in report
-    "compare": 1408,  # as report, review and stream from tables: texts are read as said
+    "compare": 1400,  # as report, review and stream from tables: texts are read as said
     "decide": 2004,  # 6 from stream: budgets an hour need hours
     # 27 from serving: encoders tell what is unlike training, and examples of it
     # 2 from tables: truth values are no ranges of a ball
@@ -54,12 +54,12 @@ MOST_CODE = {
     "metrics": 1874,
     # 70 from report and cli: tables and sentences that both draw
     # 33 from serving, 89 from report: ONNX reads words as Python does, promises have verdicts
-    "model": 4016,  # 10 from tables: encoding= of scores
+    "model": 4028,  # 10 from tables: encoding= of scores; 12 from cli: errors of many classes
     "moments": 1575,
     "online": 2337,
     "ranking": 3749,
-    "report": 3087,
-    "review": 1098,  # 5 from report: a refused verdict is told with its place in the list
+    "report": 3073,
+    "review": 1093,  # 5 from report: a refused verdict is told with its place in the list
     # 2 from online: the columns of a table are called as in the table
     # 4 from tables: text becomes numbers where rows are decoded
     "rows": 1817,
@@ -68,12 +68,12 @@ MOST_CODE = {
     # from online: the check of a choice; the others from estimators: the guard of a thread;
     # 44 from cli and report: replaced files keep their permissions, tables are written in one place
     # 7 from moments and ranking: seeds of a random_state
-    "single files": 1951,  # 28 from decide, fit: plain data, errors; 22 from report
-    "stream": 1962,
+    "single files": 1963,  # 28 from decide, fit: plain data, errors; 22 from report; 12 from cli
+    "stream": 1987,  # 25 from cli: settings that its command takes as they are
     # 3 from encoding: columns of files and of folders
     "tables": 4084,  # 38 from stream: what was read before is known again by its ends
 }
-MOST_LINES = {"src/rareclass": 74_466, "tests": 53_559, "benchmarks": 17_877}
+MOST_LINES = {"src/rareclass": 74_462, "tests": 53_556, "benchmarks": 17_877}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

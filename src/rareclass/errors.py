@@ -228,7 +228,7 @@ def setting(name: str, *values: object, elsewhere: str = "") -> str:
     """
     interface = _request.get(_process[-1])
     if interface == "command line":
-        option = f"--{OPTIONS.get(name, name).replace('_', '-').lower()}"
+        option = option_name(name)
         words = [_words_of(name, each) for each in values]
         return " ".join(f"{option} {quote(each)}" for each in words) or option
     if elsewhere:
@@ -239,6 +239,15 @@ def setting(name: str, *values: object, elsewhere: str = "") -> str:
         return _ESTIMATORS[str(values[0])]
     given = list(values) if name in _LISTS else values[0] if values else ""
     return f"{name}={given!r}" if values else f"{name}="
+
+
+def option_name(name: str) -> str:
+    """Return the option of the command line for a parameter.
+
+    >>> option_name("id_column"), option_name("max_fpr")
+    ('--id', '--max-fpr')
+    """
+    return f"--{OPTIONS.get(name, name).replace('_', '-').lower()}"
 
 
 def _words_of(name: str, value: object) -> str:

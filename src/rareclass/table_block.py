@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 _STARTS_WITH_NUMBER = re.compile(r"[+<-]?\d[\d,.]*(e[+-]?\d+)?(\s?%)?( \(| to | of |$)")
@@ -21,6 +21,14 @@ class TableBlock:
     def of(cls, title: str, columns: Mapping[str, Iterable[str]], note: str = "") -> Self:
         """Make a table of the cells under each head."""
         return cls(title, tuple(columns), tuple(zip(*columns.values(), strict=True)), note)
+
+    def shortened(self, most: int) -> Self:
+        """Return the first rows, with a note on how many are left out."""
+        n_more = len(self.rows) - most
+        if n_more <= 0:
+            return self
+        note = f"{n_more:,} more are not listed. {self.note}".rstrip()
+        return replace(self, rows=self.rows[:most], note=note)
 
     @property
     def numeric(self) -> tuple[int, ...]:

@@ -182,16 +182,26 @@ def test_screens_fit_the_width(days, tmp_path, monkeypatch, width):
     assert "Right level" in " ".join(shown.split())
 
 
-def test_counts_of_many_levels_are_left_out_where_there_is_no_room(monkeypatch, capsys):
-    names = [f"level {k}" for k in range(9)]
-    confusion = Confusion("Counts", names, names, np.ones((9, 9)), ["the gist"], {})
-    for width, fits in ((80, False), (100, True)):
-        monkeypatch.setenv("COLUMNS", str(width))
-        print_confusion(output(), confusion)
-        shown = capsys.readouterr().out
-        assert "the gist" in shown
-        assert ("is level 8" in shown) == fits
-        assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
+@pytest.mark.parametrize("width", [60, 120])
+@pytest.mark.parametrize("n", [1, 2, 3, 12, 100])
+def test_of_many_levels_the_most_frequent_errors_are_shown(monkeypatch, capsys, n, width):
+    names = [f"level {k}" for k in range(n)]
+    counts = np.random.default_rng(n).permutation(n * n).reshape(n, n)
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_confusion(output(), Confusion("Counts", names, names, counts, ["the gist"], {}))
+    title, _, *lines, gist = capsys.readouterr().out.splitlines()
+    assert gist == "the gist"
+    assert max(len(line.rstrip()) for line in lines) <= width
+    if n * (10 if n < 12 else 11) < width:
+        assert (title, len(lines)) == ("Counts", n)
+        return
+    wrong = sorted(((each, pair) for pair, each in np.ndenumerate(counts)), reverse=True)
+    wrong = [(each, i, k) for each, (i, k) in wrong if i != k and each]
+    told = [f"level {i} level {k} {m:,} {m / counts[i].sum():.1%}" for m, i, k in wrong[:12]]
+    told.append(f"{len(wrong) - 12:,} more are not listed. --json FILE has them all.")
+    assert [" ".join(line.split()) for line in lines] == told
+    print_confusion(output(), Confusion("Counts", names, names, np.eye(n), [], {}))
+    assert "No row is called another class" in capsys.readouterr().out
 
 
 def test_brackets_in_a_progress_line_are_no_markup(monkeypatch, capsys):

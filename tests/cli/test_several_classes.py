@@ -58,11 +58,8 @@ def test_each_class_has_measures(fitted):
 
 
 def test_compare_says_that_it_measures_any_rare_class(fitted):
-    words = ("compare", fitted.train, "-t", "failure", "--methods", "logistic")
-    shown = run(*words, "--folds", "2")
-    assert "any rare class" in shown
-    assert "60 of them rare" in shown
-    assert "Average precision of each class against the majority" in shown
+    shown = run("compare", fitted.train, "-t", "failure", "--methods", "logistic", "--folds", 2)
+    says(shown, "any rare class", "60 of them rare", "precision of each class against the majority")
 
 
 def test_compare_measures_each_class_by_what_ranks_any(fitted):
@@ -78,7 +75,7 @@ def test_compare_measures_each_class_by_what_ranks_any(fitted):
     scores = {name: column.copy() for name, column in board.found.scores.items()}
     assert data.which is not None
     one = replace(data, which=np.where(data.which >= 0, 0, -1).astype(np.int16))
-    (any_class,) = of_classes(replace(board.found, scores=scores), one).values()
+    (any_class,) = of_classes(replace(board.found, scores=scores), one, ("any",)).values()
     values = board.ordered_by.standings
     assert next(iter(any_class.values())) == pytest.approx(values[0].value, abs=1e-9)
 

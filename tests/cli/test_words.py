@@ -12,7 +12,7 @@ import typer
 
 from made_tables import purchases
 from rareclass import RareClassifier, errors
-from rareclass.cli import command, hunt, stream
+from rareclass.cli import command, hunt
 from rareclass.cli.app import app
 from rareclass.cli.fit import EstimateOptions
 from rareclass.errors import OPTIONS, InputError, called_from_the_command_line, setting
@@ -54,7 +54,7 @@ def test_settings_in_messages_are_parameters_and_options():
 @pytest.mark.parametrize(
     ("options", "settings"),
     [
-        (stream.PlainOptions, StreamOptions), (command.TextOptions, StreamOptions),
+        (command.TextOptions, StreamOptions),
         (hunt.BallOptions, HuntSettings), (EstimateOptions, FitSettings),
         (command.ColumnOptions, FitSettings),
     ],

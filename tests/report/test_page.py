@@ -10,14 +10,7 @@ import pytest
 from command_line import says
 from rareclass.metrics import interval
 from rareclass.report.columns_section import ImportanceDisplay
-from rareclass.report.page import (
-    FactList,
-    KeyFigure,
-    Note,
-    ReportPage,
-    Section,
-    rendered,
-)
+from rareclass.report.page import FactList, KeyFigure, Note, ReportPage, Section, rendered
 from rareclass.report.ranking_section import ranking_section
 from rareclass.report.scores_section import (
     ReliabilityDisplay,
@@ -97,6 +90,13 @@ def page(report):
     return rendered(report)
 
 
+@pytest.fixture(scope="module")
+def seen(page):
+    found = InputSummary()
+    found.feed(page)
+    return found
+
+
 @pytest.mark.sampled(0)
 def test_it_is_the_same_every_time_and_small(report, page):
     table = report.section("threshold").blocks[0].table
@@ -105,9 +105,7 @@ def test_it_is_the_same_every_time_and_small(report, page):
     assert len(page.encode()) < 350_000
 
 
-def test_nothing_is_fetched(page):
-    seen = InputSummary()
-    seen.feed(page)
+def test_nothing_is_fetched(page, seen):
     assert seen.open == []
     policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
     assert policy in page
@@ -120,9 +118,7 @@ def test_nothing_is_fetched(page):
     assert "@import" not in page
 
 
-def test_what_a_table_holds_is_text(page):
-    seen = InputSummary()
-    seen.feed(page)
+def test_what_a_table_holds_is_text(seen):
     assert "img" not in seen.tags
     assert seen.tags.count("script") == 2
     assert "onerror" not in {name for _, name, _ in seen.attributes}
@@ -133,9 +129,7 @@ def test_a_column_may_be_called_anything():
     says(svg, "$\\frac{</text>", "a_$b$</text>", "&lt;b&gt;</text>")
 
 
-def test_names_are_unique_and_what_they_refer_to_is_there(page):
-    seen = InputSummary()
-    seen.feed(page)
+def test_names_are_unique_and_what_they_refer_to_is_there(page, seen):
     assert len(seen.ids) == len(set(seen.ids))
     for _, name, value in seen.attributes:
         if name in ("aria-labelledby", "for"):

@@ -31,8 +31,7 @@ def test_reliable_probabilities_are_found_so():
     assert sum(told.n_rows) == 40_000
     assert sum(told.n_rare) == y.sum()
     assert list(told.foretold) == sorted(told.foretold)
-    both = zip(told.n_rows, told.n_rare, told.found, strict=True)
-    for n, hits, found in both:
+    for n, hits, found in zip(told.n_rows, told.n_rare, told.found, strict=True):
         assert_allclose(found, exact_interval(hits, n, 0.95))
     # Each says something, but for the lowest, which is what is left.
     assert all(n * p >= 2 or hits >= 2 for n, p, hits in list(
@@ -162,11 +161,8 @@ def test_empty_cells_and_copies_are_counted():
     training = TrainingFacts(4, 0, 0, True, 0.0, None, None, 0, True, None, None, {}, "2026-01-01")
     content = replace(content, facts=replace(content.facts, training=training))
     now = ColumnTracker(content.trained)
-    for rows in (
-        pl.DataFrame({"a": [1.0, None, 1.0], "b": [2.0, None, 2.0]}),
-        pl.DataFrame({"a": [1.0], "b": [2.0]}),
-    ):
-        now.add(rows)
+    for a, b in (([1.0, None, 1.0], [2.0, None, 2.0]), ([1.0], [2.0])):
+        now.add(pl.DataFrame({"a": a, "b": b}))
     first, second = now.drifts({"b": 0.5})
     assert (first.missing_before, first.missing_now, first.outside) == (0.25, 0.25, 0.0)
     assert (second.missing_before, second.missing_now, second.outside) == (0.0, 0.25, 0.5)

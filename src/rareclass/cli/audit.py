@@ -32,7 +32,7 @@ class AuditOptions:
     positive: tuple[str, ...] = cli.positive_option()
     columns: cli.ColumnOptions
     id_column: str | None = cli.option(
-        "Column with row identifiers, to name rows by: not a feature.", "--id"
+        "Column with row identifiers, to name rows by: not a feature."
     )
     top: int = cli.option("Rows to list of each kind.", default=50, min=1)
     repeats: int = cli.option(

@@ -6,7 +6,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import typer
 
 from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print_notes
-from rareclass.errors import InputError, existing_file, setting_error, system_faults
+from rareclass.errors import InputError, existing_file, option_name, setting_error, system_faults
 from rareclass.files import Location
 from rareclass.findings import TableWarning
 from rareclass.remote import RemotePath, path_of
@@ -43,22 +43,22 @@ def option(
 ) -> Any:
     """Field of a class of options; ``reads(name, text)`` makes its value of what was typed.
 
-    A `Path` may be a URL. A tuple is an option that may be given many times, and words of it with
+    Its name is the field's as `rareclass.errors.setting` has it, where no `names` are given. A
+    `Path` may be a URL. A tuple is an option that may be given many times, and words of it with
     commas between them (`listed`).
     """
-    info = typer.Option(*names, help=help, **more)
-    return field(default=default, metadata={"info": info, "reads": reads, "names": names})
+    about = {"help": help, "names": names, "reads": reads, **more}
+    return field(default=default, metadata=about)
 
 
-def flag(help: str, name: str) -> Any:
+def flag(help: str, *names: str) -> Any:
     """Field of a class of options that is False unless its option is given."""
-    return option(help, name, default=False)
+    return option(help, *names, default=False)
 
 
 def argument(help: str, metavar: str | None = None, default: Any = REQUIRED) -> Any:
     """Field of a class of options that is given by its place."""
-    info = typer.Argument(help=help, metavar=metavar)
-    return field(default=default, metadata={"info": info, "reads": None})
+    return field(default=default, metadata={"argument": typer.Argument(help=help, metavar=metavar)})
 
 
 def local_file(given: str) -> Path:
@@ -112,7 +112,6 @@ def strict_option() -> Any:
         "Refuse rows unlike training: the distribution of a column or of the scores is far from "
         "training (see rareclass monitor), or alerts are significantly twice or half as frequent "
         "as on held-out rows.",
-        "--strict",
     )
 
 
@@ -121,14 +120,13 @@ def journal_option() -> Any:
     return option(
         "Journal of rareclass review, or CSV file of checked rows, where only some rows of DATA "
         "have a known class.",
-        "--journal",
         parser=local_file,
     )
 
 
 def overwrite_option() -> Any:
     """Option ``--overwrite``."""
-    return flag("Replace existing files.", "--overwrite")
+    return flag("Replace existing files.")
 
 
 def listed(texts: Iterable[str]) -> tuple[str, ...]:
@@ -242,7 +240,7 @@ class ColumnOptions:
         "Column to use even if it looks like an identifier. Many times.", default=()
     )
     categories: tuple[str, ...] = option(
-        "Column to treat as categories, whatever it holds. Many times.", "--category", default=()
+        "Column to treat as categories, whatever it holds. Many times.", default=()
     )
 
 
@@ -330,12 +328,13 @@ def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
         if is_dataclass(part.type):
             yield from _parameters(part.type)
             continue
-        about, typed, default = part.metadata, part.type, part.default
-        info = about["info"]
+        about, typed, default = dict(part.metadata), part.type, part.default
+        names, read = about.pop("names", ()), about.pop("reads", None)
+        info = about.get("argument") or typer.Option(*(names or _names_of(part)), **about)
         if default == ():
             each = Path if "Path" in str(typed) else str
             typed, default = list[each] | None, None  # type: ignore[valid-type]
-        elif about["reads"] is not None:
+        elif read is not None:
             typed, default = str | None, None
         elif get_origin(typed) is tuple:
             typed = list[get_args(part.type)[0]]  # type: ignore[misc]
@@ -349,6 +348,11 @@ def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
         )
 
 
+def _names_of(part: Field[Any]) -> tuple[str, ...]:
+    """Return the name of an option; typer names those that can be switched off."""
+    return () if part.default is True else (option_name(part.name),)
+
+
 def _options(kind: Any, given: dict[str, Any]) -> Any:
     """Make a class of options of what typer read."""
     values = {}
@@ -357,12 +361,13 @@ def _options(kind: Any, given: dict[str, Any]) -> Any:
             values[part.name] = _options(part.type, given)
             continue
         about, value = part.metadata, given[part.name]
-        names = about.get("names") or [f"--{part.name.replace('_', '-')}"]
-        read = about["reads"] and partial(about["reads"], names[0])
+        read = about.get("reads")
+        if read is not None:
+            read = partial(read, option_name(part.name))
         if value is None and part.default is not MISSING:
             value = part.default
         elif isinstance(value, list):
-            is_list = "names" in about and "Path" not in str(part.type)
+            is_list = "argument" not in about and "Path" not in str(part.type)
             value = tuple(map(read or str, listed(value))) if is_list else tuple(value)
         elif read is not None:
             value = read(value)

@@ -12,7 +12,14 @@ from rich.text import Text
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.method import parse_number, read_seconds
-from rareclass.errors import ErrorKind, InputError, combination_error, counted, seconds_text
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    combination_error,
+    counted,
+    seconds_text,
+    setting,
+)
 
 if TYPE_CHECKING:
     from rareclass.compare.leaderboard import CompareSettings, Leaderboard
@@ -39,7 +46,7 @@ class CompareOptions:
         default=(),
         show_default="score, probability, or the only column of numbers",
     )
-    id_column: str | None = cli.option("Column that rows of scores are matched by.", "--id")
+    id_column: str | None = cli.option("Column that rows of scores are matched by.")
     methods: tuple[str, ...] = cli.option(
         "Method to compare. Many times, or with commas: auto, rankrc, mibc, lightgbm, xgboost, "
         "catboost, hgb, forest, balanced-forest, extra-trees, easy-ensemble, logistic, svm.",
@@ -67,7 +74,6 @@ class CompareOptions:
     )
     k: tuple[int, ...] = cli.option(
         "Also compare precision at k. Many times.",
-        "--k",
         default=(),
         reads=partial(parse_number, words={}, remedy="Give a whole number.", is_whole=True),
     )
@@ -78,23 +84,16 @@ class CompareOptions:
 
     def check(self, data: "list[TablePlace]") -> None:
         """Refuse options, and a number of files, that are for the other kind of comparison."""
-        misplaced: dict[str, Any] = {
-            "--truth": self.truth, "--score": self.score, "--id": self.id_column,
-            "--weight": self.weight, "--by": self.by,
-        }  # fmt: skip
         kind, remedy = "files of scores", ", or give --scores"
+        misplaced = ["truth", "score", "id_column", "weight", "by"]
         if self.scores:
             kind, remedy = "methods on a training file", " or --scores"
-            misplaced = {
-                "--methods": self.methods, "--drop": self.columns.drop,
-                "--keep": self.columns.keep, "--category": self.columns.categories,
-                "--time": self.time, "--folds": self.folds, "--time-budget": self.time_budget,
-                "--out": self.out,
-            }  # fmt: skip
-        for name, value in misplaced.items():
-            if value:
+            misplaced = ["methods", *vars(self.columns), "time", "folds", "time_budget", "out"]
+        for name in misplaced:
+            if (vars(self) | vars(self.columns))[name]:
                 raise combination_error(
-                    f"{name} is for comparing {kind}.", f"Leave out {name}{remedy}."
+                    f"{setting(name)} is for comparing {kind}.",
+                    f"Leave out {setting(name)}{remedy}.",
                 )
         if not self.scores and len(data) > 1:
             raise combination_error(

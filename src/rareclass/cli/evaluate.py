@@ -124,13 +124,16 @@ def _evaluate_checked(
 
 
 def print_confusion(console: Console, confusion: "Confusion", with_lines: bool = True) -> None:
-    """Print rows by what they are and what they are called, unless there is no room."""
+    """Print rows by what they are and what they are called; of many classes the errors alone."""
+    from rareclass.model.facts import MOST_CLASSES
+
     for block in map(confusion.block, (False, True)):
-        if _LEAST_CORNER + sum(cell_len(head) + 2 for head in block.heads[1:]) <= console.width:
-            screen.print_block(console, block)
+        width = _LEAST_CORNER + sum(cell_len(head) + 2 for head in block.heads[1:])
+        if len(block.rows) <= MOST_CLASSES and width <= console.width:
             break
     else:
-        console.print(confusion.title, style="bold")
+        block = confusion.pairs_block()
+    screen.print_block(console, block)
     for line in confusion.lines if with_lines else ():
         console.print(line)
 
@@ -185,8 +188,7 @@ class MonitorOptions:
     )
     strict: bool = cli.flag(
         "Exit with code 3 if a column is absent, a column or the scores have moved far, or alerts "
-        "are significantly twice or half as frequent as on held-out rows.",
-        "--strict",
+        "are significantly twice or half as frequent as on held-out rows."
     )
     written: cli.OutputOptions
     table: cli.TableOptions
@@ -218,9 +220,9 @@ def monitor(options: MonitorOptions) -> None:
 
 
 def _print_moved(console: Console, drift: "Drift") -> None:
-    """Print the columns, those that moved most first, and the scores."""
+    """Print the scores, and the columns, those that moved most first."""
     from rareclass.model.columns import drift_block
 
-    shown = [*drift.compared[:_MOST_LISTED], *drift.columns[len(drift.compared) :]]
+    shown = [*drift.columns[len(drift.compared) :], *drift.compared]
     styles = ["bold" if each.is_far else "" for each in shown]
-    screen.print_block(console, drift_block(shown, len(drift.columns)), styles=styles)
+    screen.print_block(console, drift_block(shown), _MOST_LISTED, styles=styles)

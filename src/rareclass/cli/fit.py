@@ -42,8 +42,7 @@ class EstimateOptions:
     time: str | None = cli.option("Column with the time of a row: the latest rows are held out.")
     id_column: str | None = cli.option(
         "Column with row identifiers: not a feature; --explain of rareclass score names similar "
-        "rare training rows by it.",
-        "--id",
+        "rare training rows by it."
     )
 
 
@@ -66,18 +65,17 @@ class FitOptions:
     threshold: FitRuleOptions
     no_baseline: bool = cli.flag(
         "Do not train histogram boosting and logistic regression for comparison, as methods other "
-        "than auto do.",
-        "--no-baseline",
+        "than auto do."
     )
     seed: int = cli.seed_option("Same seed, same model.")
-    no_refit: bool = cli.flag("Do not train the saved model on the held-out rows.", "--no-refit")
+    no_refit: bool = cli.flag("Do not train the saved model on the held-out rows.")
     memory: int | None = cli.option(
         "Most memory to use, such as 4GiB. By default all that is free.", reads=cli.read_bytes
     )
     report: Path | None = cli.option(
         "Also write an HTML page on the rows held out, as rareclass report does."
     )
-    details: bool = cli.flag("Also print every column, member and parameter.", "--details")
+    details: bool = cli.flag("Also print every column, member and parameter.")
     written: cli.OutputOptions
     table: cli.TableOptions
     scratch: Path | None = cli.option(

@@ -67,7 +67,6 @@ class BallOptions:
     )
     n_balls: int | str | None = cli.option(
         "Balls for each value of --rare: a number, or auto.",
-        "--balls",
         reads=_read_balls,
         show_default="1 to 3, chosen",
     )

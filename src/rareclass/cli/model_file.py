@@ -35,8 +35,7 @@ class ThresholdOptions:
     score: float | None = rule_option("The threshold itself, a score.", "--threshold")
     rare_class: str | None = cli.option(
         "One of several rare classes: the threshold is of its probability. all: each has a "
-        "threshold, and the rule is for rows that are called any class.",
-        "--class",
+        "threshold, and the rule is for rows that are called any class."
     )
     rule: RuleOptions
     time: str | None = cli.option("Column of DATA with the time of a row, for alerts a day.")

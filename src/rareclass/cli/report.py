@@ -41,9 +41,7 @@ class PageOptions:
     target: str | None = cli.target_option("Column with the classes, if it has another name.", None)
     time: str | None = cli.option("Column with the time of a row, for alerts a day.")
     groups: str | None = cli.option("Column of subgroups, each evaluated separately.")
-    id_column: str | None = cli.option(
-        "Column with row identifiers, shown with single rows.", "--id"
-    )
+    id_column: str | None = cli.option("Column with row identifiers, shown with single rows.")
     cost: str | None = cli.option(COSTS)
     compare: tuple[Path, ...] = cli.option(
         "Model to compare with on the same rows. May be given many times.", default=()

@@ -39,18 +39,16 @@ class ListOptions:
     teaches: float = cli.option("Share of rows whose labels teach the model most.", default=0.1)
     random: float = cli.option("Share of rows drawn at random, by known chances.", default=0.1)
     seed: int = cli.seed_option("Same seed, same list.")
-    skip_open: bool = cli.flag(
-        "Make a new list although rows of the last one lack a verdict.", "--skip-open"
-    )
+    skip_open: bool = cli.flag("Make a new list although rows of the last one lack a verdict.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictOptions:
     """Options on verdicts that are read first."""
 
-    key: str | None = cli.option("Column that names the rows; by default row numbers.", "--id")
+    key: str | None = cli.option("Column that names the rows; by default row numbers.")
     verdicts: Path | None = cli.option("List with verdicts filled in, to read first.")
-    correct: bool = cli.flag("Verdicts may replace earlier ones.", "--correct")
+    correct: bool = cli.flag("Verdicts may replace earlier ones.")
 
     def check(self, journal: Path | None, replaced: Path | None = None) -> None:
         """Raise `InputError` where there is no journal for verdicts, or it could not stay there."""
@@ -93,7 +91,7 @@ class ReviewOptions:
     labelled: Path | None = cli.option(
         "File to write TABLE to with the labels known so far, for rareclass fit: .csv or .parquet."
     )
-    page: bool = cli.flag("Check the rows on a local page.", "--page")
+    page: bool = cli.flag("Check the rows on a local page.")
     port: int = cli.option("Port of the page.", default=8080, min=0, max=65535)
     verdicts: VerdictOptions
     listing: ListOptions

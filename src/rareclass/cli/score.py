@@ -30,9 +30,7 @@ class ScoreOptions:
     id_columns: tuple[str, ...] = cli.option(
         "Column of DATA to copy to the scores. Many times.", "--id", default=()
     )
-    alerts_only: bool = cli.flag(
-        "Write only the rows called rare, the highest score first.", "--alerts-only"
-    )
+    alerts_only: bool = cli.flag("Write only the rows called rare, the highest score first.")
     top: int | None = cli.option("Number of rows with the highest scores.", rich_help_panel=_CALLS)
     threshold: float | None = cli.option("Rows above this score.", rich_help_panel=_CALLS)
     explain: int | None = cli.option(
@@ -41,7 +39,7 @@ class ScoreOptions:
         "in the training file), distance_1, ..."
     )
     unlike: bool = cli.flag(
-        "Write unlike_training: the columns with a value that training did not have.", "--unlike"
+        "Write unlike_training: the columns with a value that training did not have."
     )
     strict: bool = cli.strict_option()
     written: cli.OutputOptions

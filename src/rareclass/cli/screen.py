@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
-from itertools import zip_longest
+from itertools import chain, repeat
 from pathlib import Path
 from shlex import quote, split
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 WIDE = 100
 _MOST_NAMED = 5
+# Rows of a table on the screen; files and pages have all of them.
+_MOST_ROWS = 12
 # Least widths of a column with the names of rows, and of other words that may take several lines.
 _LEAST_NAME, _LEAST_FOLDED = 14, 8
 # Difference of two shares of rare rows that is rounding.
@@ -61,19 +62,25 @@ def print_table(console: Console, *cells: Any, **options: Any) -> None:
 
 
 def print_block(
-    console: Console, block: TableBlock, bounds_below: bool = False, **options: Any
+    console: Console,
+    block: TableBlock,
+    most: int = _MOST_ROWS,
+    bounds_below: bool = False,
+    **options: Any,
 ) -> None:
-    """Print a table under its title, over its note; bounds may stand below their values."""
-    rows = block.rows
+    """Print the first rows under their title, over the note; bounds may stand below values."""
+    rows = block.rows[:most]
     if bounds_below:
         rows = tuple(
             (name, *(each.replace(" (", "\n(") for each in cells)) for name, *cells in rows
         )
     if block.title:
         console.print(block.title, style="bold")
-    print_table(console, block.heads, rows, **options)
-    if block.note:
-        console.print(block.note, style="dim")
+    if rows:
+        print_table(console, block.heads, rows, **options)
+    if note := block.shortened(most).note:
+        more = " --json FILE has them all." if len(rows) < len(block.rows) else ""
+        console.print(note + more, style="dim")
 
 
 def fitted_table(
@@ -104,7 +111,7 @@ def fitted_table(
             is_number = are_numbers(cells[head]) and " " not in "".join(cells[head])
             table.add_column(head, justify="right" if is_number else "left", no_wrap=True)
     lines = zip(*(cells[head] for head in least), strict=True)
-    for line, style in zip_longest(lines, styles, fillvalue=""):
+    for line, style in zip(lines, chain(styles, repeat("")), strict=False):
         table.add_row(*map(Text, line), style=style)
     return table
 
@@ -213,12 +220,10 @@ def print_columns(console: Console, columns: "Sequence[Column]", most: int) -> N
     """Print a table of what each column holds and how it is encoded."""
     from rareclass.model.columns import columns_block
 
-    block = columns_block(columns, most)
-    styles = ["" if column.is_used else "dim" for column in columns[:most]]
+    block = columns_block(columns)
+    styles = ["" if column.is_used else "dim" for column in columns]
     folded = ("Type", "Treatment")
-    if block.note:
-        block = replace(block, note=f"{block.note} All are in: rareclass show MODEL --json -")
-    print_block(console, block, spare=block.heads[2:4], folded=folded, styles=styles)
+    print_block(console, block, most, spare=block.heads[2:4], folded=folded, styles=styles)
 
 
 def print_estimate(console: Console, estimate: "RankingEstimate") -> None:

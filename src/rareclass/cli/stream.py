@@ -25,69 +25,24 @@ from rareclass.errors import (
     counted,
     existing_file,
     first_names,
-    setting_error,
     unsupported,
 )
 from rareclass.remote import RemotePath, path_of
+from rareclass.stream.options import (
+    StreamOptions,
+    StreamSettings,
+    check_alert_options,
+    parse_parameters,
+    usual_tails,
+)
 
 if TYPE_CHECKING:
     from rareclass.stream.loop import Event, StreamReport
-    from rareclass.stream.options import StreamOptions
     from rareclass.stream.state import StreamState
 
 _REPORTS_SHOWN = 10
 _WIDE = 90
 _MOVED_SHOWN = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlainOptions:
-    """Options of a stream by the names of its library."""
-
-    positive: tuple[str, ...] = cli.option(
-        "Label of the rare class. Many times: any of them is rare. By default 1, true or yes.",
-        default=(),
-    )
-    id_column: str | None = cli.option(
-        "Column with row identifiers, by which late labels are matched.", "--id"
-    )
-    hold: int = cli.option(
-        "Most rows to keep while they wait for a label, and labels for a row.",
-        default=100_000,
-        min=1,
-    )
-    max_categories: int = cli.option(
-        "Most values of a category column that get a feature each.", default=32, min=1
-    )
-    half_life: float = cli.option(
-        "Rows after which older rows count half in means and standard deviations.",
-        default=100_000,
-    )
-    every: int = cli.option("Save a checkpoint every so many rows.", default=10_000, min=1)
-    report_every: int = cli.option("Print a line every so many rows.", default=10_000, min=1)
-    window: int = cli.option(
-        "Number of latest rows that the measures are of.", default=10_000, min=2
-    )
-    top: int = cli.option("The k of precision at k.", default=100, min=1)
-    follow: bool = cli.flag("At the end of the file wait for more rows, until Ctrl-C.", "--follow")
-    max_rejected: int | None = cli.option("Stop if more rows than this cannot be read.", min=0)
-    time_column: str | None = cli.option("Column with the time of a row.", "--time")
-    strict: bool = cli.flag(
-        "Stop if a tenth of a column lies outside the range seen so far.", "--strict"
-    )
-
-    def check(self) -> None:
-        """Raise `InputError` for numbers of rows that contradict each other."""
-        if self.top > self.window:
-            raise combination_error(
-                f"--top {self.top}: the window has {counted(self.window, 'row')} only.",
-                "Raise --window or lower --top.",
-            )
-        if not 0 < self.half_life < float("inf"):
-            raise setting_error(
-                f"--half-life {self.half_life} is not a number of rows above 0.",
-                "Give rows, such as 10000.",
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +73,7 @@ class StreamCommandOptions:
         "default linear for mixture, else asinh."
     )
     columns: cli.ColumnOptions
-    plain: PlainOptions
+    plain: StreamSettings
     alert_file: Path | None = cli.option("File to append alerts to, with reasons: .jsonl or .csv.")
     alerts: str | None = cli.option(
         "Most alerts: 50/day, which needs --time, or 50/10000 for as many rows. By default --top "
@@ -147,12 +102,6 @@ def stream(options: StreamCommandOptions) -> None:
         cli.on_this_machine(alerts, "--alert-file")
     plain.check()
     _check_source(source, plain.follow)
-    from rareclass.stream.options import (
-        StreamOptions,
-        check_alert_options,
-        parse_parameters,
-        usual_tails,
-    )
     from rareclass.stream.state import settled
 
     chosen, drift = settled(options.learner, options.on_drift, checkpoint)
@@ -213,7 +162,7 @@ def _check_ours(path: Path) -> None:
 
 
 def _learn(
-    console: Console, options: "StreamOptions", folder: Path, written: cli.JsonOption
+    console: Console, options: StreamOptions, folder: Path, written: cli.JsonOption
 ) -> int | None:
     """Run the stream on the screen; return the signal that stopped it, if any."""
     from rareclass.stream.checkpoint import checkpoints_in, claimed
@@ -260,7 +209,7 @@ def _learn(
 
 
 def _print_counts(
-    console: Console, options: "StreamOptions", state: "StreamState", report: "StreamReport"
+    console: Console, options: StreamOptions, state: "StreamState", report: "StreamReport"
 ) -> None:
     """Print the rows by what became of them, and the files that have the odd ones."""
     counters = report.counters
@@ -293,7 +242,7 @@ def _print_counts(
 class StreamScreen:
     """Shows the events of a stream."""
 
-    def __init__(self, console: Console, options: "StreamOptions") -> None:
+    def __init__(self, console: Console, options: StreamOptions) -> None:
         self._console, self._options = console, options
         self._reports: deque[StreamReport] = deque(maxlen=_REPORTS_SHOWN)
         self._rows, self._waiting, self.rows_at_start = 0, False, 0

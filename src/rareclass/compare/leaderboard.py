@@ -1,5 +1,6 @@
 """Leaderboard of methods on a training file, all on the same folds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from rareclass.folds.dealing import most_folds, places
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.machine import available_memory
 from rareclass.metrics import average_precision
+from rareclass.model.targets import RareClassFacts
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
@@ -181,8 +183,9 @@ def compare_on(
     if not methods:
         reasons = _reasons(list(absent.values()))
         raise unsupported("No method can be tried.", reasons)
-    label = data.target.rare_label  # type: ignore[union-attr]
-    n_rare = data.target.label_counts[label]
+    target = data.target
+    assert isinstance(target, RareClassFacts)
+    n_rare = target.label_counts[target.rare_label]
     found = compare_methods(
         data.rows,
         data.y.astype(int),
@@ -203,10 +206,13 @@ def compare_on(
     found = replace(found, runs=tuple(every[name] for name in settings.methods))
     if found.comparison is None:
         raise unsupported("No method finished.", _reasons(list(found.runs)))
-    return Leaderboard(found, data.n_rows, n_rare, label, of_classes(found, data))
+    by_class = of_classes(found, data, target.rare_labels)
+    return Leaderboard(found, data.n_rows, n_rare, target.rare_label, by_class)
 
 
-def of_classes(found: MethodComparison, data: TrainingSet) -> dict[str, dict[str, float]]:
+def of_classes(
+    found: MethodComparison, data: TrainingSet, names: Sequence[str]
+) -> dict[str, dict[str, float]]:
     """Return the average precision of each rare class, rows of other rare classes left out.
 
     The scores are of any rare class, on the scale of all folds.
@@ -215,7 +221,7 @@ def of_classes(found: MethodComparison, data: TrainingSet) -> dict[str, dict[str
         return {}
     which = data.which[found.rows]
     weight = np.ones(len(which)) if data.weight is None else data.weight[found.rows]
-    names, by_method = data.target.rare_labels, dict[str, dict[str, float]]()  # type: ignore[union-attr]
+    by_method: dict[str, dict[str, float]] = {}
     for method, scores in found.scores.items():
         rates, by_method[method] = on_scale_of_folds(which >= 0, scores, found.fold, weight), {}
         for k, name in enumerate(names):

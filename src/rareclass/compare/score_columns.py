@@ -13,18 +13,9 @@ from rareclass import metrics
 from rareclass.errors import ErrorKind, InputError, bad_cell, counted, unknown_name
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import Interval
-from rareclass.metrics.intervals import (
-    normal_quantile,
-    p_value_of_intervals,
-    stretch_for_training,
-)
+from rareclass.metrics.intervals import normal_quantile, p_value_of_intervals, stretch_for_training
 from rareclass.metrics.paired_evidence import EVIDENCE, PairEvidence
-from rareclass.metrics.scored_classes import (
-    amount_column,
-    label_column,
-    score_column,
-    split_pair,
-)
+from rareclass.metrics.scored_classes import amount_column, label_column, score_column, split_pair
 from rareclass.parameters import check_number, is_number
 from rareclass.table_block import TableBlock
 

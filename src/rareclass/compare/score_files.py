@@ -9,12 +9,7 @@ import numpy as np
 import polars as pl
 
 from rareclass.compare.score_columns import Comparison, compare_scores
-from rareclass.encoding.target import (
-    Positive,
-    is_rare,
-    label_counts,
-    labels_as_text,
-)
+from rareclass.encoding.target import Positive, is_rare, label_counts, labels_as_text
 from rareclass.errors import (
     ErrorKind,
     InputError,

@@ -192,25 +192,20 @@ def type_text(kind: str) -> str:
     return _TYPES.get(kind, kind)
 
 
-def columns_block(columns: Sequence[Column], most: int) -> TableBlock:
-    """Return a table of what the first columns hold and how they are encoded."""
-    shown = columns[:most]
+def columns_block(columns: Sequence[Column]) -> TableBlock:
+    """Return a table of what columns hold and how they are encoded."""
     columns_of = {
-        "Column": [each.name for each in shown],
-        "Type": [type_text(each.kind) for each in shown],
-        "Empty": [f"{each.n_missing:,}" if each.n_missing else "" for each in shown],
-        "Distinct": [f"{each.n_distinct:,}" if each.n_distinct else "" for each in shown],
-        "Treatment": [each.treatment for each in shown],
+        "Column": [each.name for each in columns],
+        "Type": [type_text(each.kind) for each in columns],
+        "Empty": [f"{each.n_missing:,}" if each.n_missing else "" for each in columns],
+        "Distinct": [f"{each.n_distinct:,}" if each.n_distinct else "" for each in columns],
+        "Treatment": [each.treatment for each in columns],
     }
-    return TableBlock.of("", columns_of, _not_listed(len(columns) - len(shown)))
+    return TableBlock.of("", columns_of)
 
 
-def _not_listed(n_columns: int) -> str:
-    return f"{n_columns:,} more columns are not listed." if n_columns else ""
-
-
-def drift_block(shown: Sequence[ColumnDrift], n_columns: int) -> TableBlock:
-    """Return a table of how far columns have moved, of `n_columns` altogether."""
+def drift_block(shown: Sequence[ColumnDrift]) -> TableBlock:
+    """Return a table of how far columns have moved."""
 
     def shares(values: Iterable[float | None]) -> list[str]:
         known = zip(shown, values, strict=True)
@@ -225,7 +220,7 @@ def drift_block(shown: Sequence[ColumnDrift], n_columns: int) -> TableBlock:
         "Empty before": shares(each.missing_before for each in shown),
         "New values": shares(each.outside for each in shown),
     }
-    return TableBlock.of("", columns, _not_listed(n_columns - len(shown)))
+    return TableBlock.of("", columns)
 
 
 class ColumnTracker:

@@ -21,7 +21,13 @@ from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.labels.spelling import one_spelling
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import exact_interval, widened
-from rareclass.model.facts import ClassEstimate, RankingEstimate, RareClassScores, ScoredRows
+from rareclass.model.facts import (
+    MOST_CLASSES,
+    ClassEstimate,
+    RankingEstimate,
+    RareClassScores,
+    ScoredRows,
+)
 from rareclass.model.targets import LevelFacts, RareClassFacts, TargetFacts, as_numbers
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
@@ -55,6 +61,20 @@ class Confusion:
         lines = zip(self.is_names, self.counts, strict=True)
         rows = ((f"is {name}", *(f"{each:,.0f}" for each in counts)) for name, counts in lines)
         return TableBlock(self.title, heads, tuple(rows))
+
+    def pairs_block(self) -> TableBlock:
+        """Return a table of the rows called another class, the largest counts first."""
+        wrong = self.counts * ~np.eye(len(self.counts), dtype=bool)
+        order = np.argsort(-wrong, axis=None, kind="stable")[: np.count_nonzero(wrong)]
+        found = [divmod(place, len(wrong)) for place in order.tolist()]
+        columns = {
+            "Is": [self.is_names[i] for i, _ in found],
+            "Called": [self.called_names[k] for _, k in found],
+            "Rows": [f"{wrong[pair]:,.0f}" for pair in found],
+            "Share of the class": [f"{wrong[i, k] / self.counts[i].sum():.1%}" for i, k in found],
+        }
+        none = "" if found else "No row is called another class."
+        return TableBlock.of(f"{self.title}, the most frequent errors", columns, none)
 
 
 @dataclass(frozen=True)
@@ -329,16 +349,16 @@ class LevelDecision:
         called = [k for k in range(self.n_codes) if ends[k] < ends[k + 1]]
         named = [f"{self.names[k]} up to {ends[k + 1]:.3g}" for k in called[:-1]]
         named.append(f"{self.names[called[-1]]} above" if named else self.names[called[-1]])
-        lines = [f"Levels by score: {', '.join(named)}"]
+        lines = [f"Levels by score: {first_names(named, MOST_CLASSES)}"]
         never = [self.names[k] for k in range(self.n_codes) if k not in called]
         if never:
-            lines.append(f"Levels that no score is called: {', '.join(never)}")
+            lines.append(f"Levels that no score is called: {first_names(never, MOST_CLASSES)}")
         return lines
 
     def sentence(self, n_called: NDArray[np.intp]) -> str:
         """Say how many were called each level."""
         each = zip(self.names, n_called, strict=True)
-        named = ", ".join(f"{name} ({n:,})" for name, n in each if n)
+        named = first_names([f"{name} ({n:,})" for name, n in each if n], MOST_CLASSES)
         return f"Scored {counted(int(n_called.sum()), 'row')}; rows called each level: {named}."
 
     def codes(self, labels: pl.Series, file: str) -> NDArray[np.int16]:

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.errors import counted
+from rareclass.errors import counted, first_names
 from rareclass.metrics.intervals import Interval, measures_block, widened
 from rareclass.model.targets import LevelFacts, RareClassFacts, TargetFacts
 from rareclass.stored import plain_data, read_fields, required, typed_value
 from rareclass.table_block import TableBlock
 from rareclass.tables.columns import Column
 
+# Classes that a line, or a table on the screen, names one by one.
+MOST_CLASSES = 12
 TableFormat = Literal["table", "svmlight", "stream"]
 
 
@@ -349,8 +351,8 @@ class ModelFacts:
 
 def class_thresholds_text(thresholds: dict[str, float]) -> str:
     """Return the line on thresholds of several rare classes."""
-    named = ", ".join(f"{name} {threshold:.3g}" for name, threshold in thresholds.items())
-    return f"Called each class above a probability of: {named}"
+    named = [f"{name} {threshold:.3g}" for name, threshold in thresholds.items()]
+    return f"Called each class above a probability of: {first_names(named, MOST_CLASSES)}"
 
 
 def facts_as_json(facts: ModelFacts) -> dict[str, Any]:

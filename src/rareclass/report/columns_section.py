@@ -8,14 +8,7 @@ from rareclass.errors import first_names
 from rareclass.metrics.column_drift import MOVED, MOVED_FAR
 from rareclass.model.columns import ColumnDrift, drift_block, worst_first
 from rareclass.report.drawing import BLUE, Display
-from rareclass.report.page import (
-    Fact,
-    FactList,
-    Note,
-    PageBlock,
-    Plots,
-    Section,
-)
+from rareclass.report.page import Fact, FactList, Note, PageBlock, Plots, Section
 from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
@@ -42,7 +35,7 @@ def moved_section(
 ) -> Section:
     """Section with facts of the rows, and how far each column has moved since training."""
     known, lead = [each for each in columns if each.verdict], ""
-    table = drift_block(worst_first(columns)[:_MOST_LISTED], len(columns))
+    table = drift_block(worst_first(columns)).shortened(_MOST_LISTED)
     if known:
         n_moved = sum(each.verdict != "steady" for each in known)
         lead = (
@@ -68,11 +61,11 @@ class Tally(NamedTuple):
 
 
 def tallied(
-    tallies: Mapping[str, Tally], digits: str, most: int, sign: int = -1
+    tallies: Mapping[str, Tally], digits: str, sign: int = -1
 ) -> tuple[tuple[str, ...], ...]:
     """Cells of the names of most rows, then of the greatest mean; of the least with `sign` 1."""
     ranked = sorted(tallies.items(), key=lambda each: (-each[1].n_rows, sign * each[1].mean))
-    return tuple((name, f"{count:,}", f"{mean:{digits}}") for name, (count, mean) in ranked[:most])
+    return tuple((name, f"{count:,}", f"{mean:{digits}}") for name, (count, mean) in ranked)
 
 
 def features_section(
@@ -90,15 +83,13 @@ def features_section(
         first = sorted(importances, key=lambda name: -importances[name])[:3]
         lead = f"The ranking rests most on {first_names(first, 3)}."
     if reasons:
-        rows = tallied(reasons, "+.3g", _MOST_DRAWN)
-        blocks.append(
-            TableBlock(
-                f"Why the {n_explained:,} highest rows score as high as they do",
-                ("Column", "First reason of", "Raises their scores by, on average"),
-                rows,
-                "How much less a row would score with a typical cell in that column.",
-            )
+        table = TableBlock(
+            f"Why the {n_explained:,} highest rows score as high as they do",
+            ("Column", "First reason of", "Raises their scores by, on average"),
+            tallied(reasons, "+.3g"),
+            "How much less a row would score with a typical cell in that column.",
         )
+        blocks.append(table.shortened(_MOST_DRAWN))
     return Section("features", "Columns that matter", lead, tuple(blocks))
 
 

@@ -119,12 +119,12 @@ def _data(summary: dict[str, Any]) -> Section:
         Fact("Ignored", whole(counts["ignored"])),
         Fact("Unlabelled", whole(counts["unlabelled"])),
     )
-    columns = summary.get("columns", ())[:_MOST_COLUMNS]
+    columns = summary.get("columns", ())
     table = TableBlock(
         "Columns",
         ("Column", "Type", "Treatment"),
         tuple((each["name"], type_text(each["kind"]), each["treatment"]) for each in columns),
-    )
+    ).shortened(_MOST_COLUMNS)
     notes = [Note(each) for each in summary.get("messages", ())]
     return Section("data", "The data", "What was read.", (FactList(facts), *notes, table))
 

@@ -15,7 +15,7 @@ from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift, columns_block
 from rareclass.model.drift import drift_of
 from rareclass.model.evaluate import Promises, judge_promises
-from rareclass.model.facts import CombinationFacts, ModelFacts, ScoredRows, facts_as_json
+from rareclass.model.facts import CombinationFacts, KernelFacts, ModelFacts, MomentFacts, ScoredRows
 from rareclass.model.model import Model
 from rareclass.model.times import day_of
 from rareclass.report.columns_section import data_section, features_section, moved_section
@@ -46,14 +46,6 @@ from rareclass.stored import plain_data
 from rareclass.tables.table_file import TablePlace
 
 _MOST_NAMED, _MOST_COLUMNS = 12, 40
-_SETTINGS = {
-    "date": "Trained", "method": "Method", "objective": "Objective", "seed": "Seed",
-    "effort": "Effort", "plan": "Plan", "time_budget": "Time limit, seconds",
-    "estimated_by": "Estimated by",
-    "holdout": "Share held out", "groups": "Kept together by", "time": "Held out by time",
-    "lam": "lam", "width": "Kernel width", "n_landmarks": "Landmarks", "C": "Cost C",
-    "covariance": "Covariance",
-}  # fmt: skip
 
 
 def report_on_model(
@@ -120,7 +112,7 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
     sections = [features_section(facts.importances, {}, 0)] if facts.importances else []
     if held.classes is not None:
         sections.append(classes_section(content, held.scores, held.classes, held.weight))
-    table = replace(columns_block(facts.columns, _MOST_COLUMNS), title="Columns")
+    table = replace(columns_block(facts.columns), title="Columns").shortened(_MOST_COLUMNS)
     sections.append(data_section(_training_data_facts(content), table, []))
     by = str(None if facts.training is None else facts.training.estimated_by)
     how = "by cross-fitting" if by == "cross-fitting" else f"on {by}"
@@ -248,20 +240,40 @@ def _training_data_facts(content: Model) -> list[Fact]:
 
 
 def _settings(judged: JudgedModel, model: Path, data: TablePlace | None) -> list[Fact]:
-    listed = [Fact("Model file", str(model)), *([] if data is None else [Fact("Rows", str(data))])]
     facts = judged.model.facts
-    told = facts_as_json(facts)
-    for key, name in _SETTINGS.items():
-        value = told.get(key)
-        if value not in (None, "", 0.0) or (key == "seed" and value is not None):
-            listed.append(Fact(name, f"{value:g}" if isinstance(value, float) else str(value)))
-    listed.append(Fact("Threshold", f"{judged.table.thresholds[judged.own]:.6g}"))
-    if isinstance(facts.method, CombinationFacts):
-        members = [each.member for each in facts.method.leaderboard if each.weight > 0]
-        listed.append(Fact("Members", ", ".join(dict.fromkeys(members))))
-    if facts.training is not None:
-        listed.append(Fact("Versions", facts.training.versions_text()))
-    return listed
+    training, method = facts.training, facts.method
+    named: dict[str, object] = {"Model file": model, "Rows": data, "Method": facts.method_name}
+    match method:
+        case CombinationFacts():
+            members = dict.fromkeys(each.member for each in method.leaderboard if each.weight > 0)
+            named |= {
+                "Objective": method.objective,
+                "Effort": method.effort,
+                "Plan": method.plan,
+                "Time limit, seconds": method.time_budget,
+                "Members": ", ".join(members),
+            }
+        case KernelFacts():
+            named |= {"lam": method.lam, "Kernel width": method.width}
+            named["Landmarks"] = method.n_landmarks
+        case MomentFacts():
+            named |= {"Cost C": method.C, "Covariance": method.covariance}
+    named["Threshold"] = f"{judged.table.thresholds[judged.own]:.6g}"
+    if training is not None:
+        named |= {
+            "Trained": training.date,
+            "Seed": training.seed,
+            "Estimated by": training.estimated_by,
+            "Share held out": training.holdout or None,
+            "Kept together by": training.groups,
+            "Held out by time": training.time,
+            "Versions": training.versions_text(),
+        }
+    return [
+        Fact(name, f"{value:g}" if isinstance(value, float) else str(value))
+        for name, value in named.items()
+        if value not in (None, "")
+    ]
 
 
 def _plain_data(judged: JudgedModel) -> dict[str, Any]:

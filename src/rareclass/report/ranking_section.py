@@ -7,23 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import amount_text
-from rareclass.report.drawing import (
-    BAND,
-    BLUE,
-    GREY,
-    INK,
-    RankingDisplay,
-    log_axis,
-    share_axis,
-)
-from rareclass.report.page import (
-    NONE,
-    Plots,
-    Section,
-    percent,
-    percent_with_bounds,
-    whole,
-)
+from rareclass.report.drawing import BAND, BLUE, GREY, INK, RankingDisplay, log_axis, share_axis
+from rareclass.report.page import NONE, Plots, Section, percent, percent_with_bounds, whole
 from rareclass.report.threshold_table import Band, Gains, ThresholdTable
 from rareclass.table_block import TableBlock
 

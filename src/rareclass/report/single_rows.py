@@ -205,15 +205,13 @@ def _failures_section(
 
 def _cases_section(cases: Mapping[Any, Tally], n_alerts: int, n_rare: int | None) -> Section:
     """Section on the rare rows of training that the highest rows are most like."""
-    rows = tallied({_case(case): tally for case, tally in cases.items()}, ".3g", _N_CASES, 1)
+    rows = tallied({_case(case): tally for case, tally in cases.items()}, ".3g", 1)
     of_all = "" if n_rare is None else f" of the {n_rare:,} rare rows of training"
-    more = len(cases) - len(rows)
     table = TableBlock(
         f"Rare rows of training that the {n_alerts:,} highest rows are most like",
         ("Row in the training file", "Nearest to", "Mean distance"),
         rows,
-        f"{more:,} more are not listed." if more > 0 else "",
-    )
+    ).shortened(_N_CASES)
     lead = f"The {n_alerts:,} highest rows are each most like one of {len(cases):,}{of_all}."
     return Section("cases", "Cases behind the highest rows", lead, (table,))
 

@@ -10,12 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import (
-    absent_label,
-    is_rare,
-    label_counts,
-    positives,
-)
+from rareclass.encoding.target import absent_label, is_rare, label_counts, positives
 from rareclass.encoding.training_table import ReadingPlan, plan_reading
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name, setting
 from rareclass.fit.rows_on_disk import ENCODED_COPIES, plan_memory

@@ -10,12 +10,13 @@ from rareclass.errors import (
     ErrorKind,
     InputError,
     combination_error,
+    counted,
     name_hint,
     setting,
     setting_error,
     unknown_name,
 )
-from rareclass.parameters import read_number, read_rate
+from rareclass.parameters import is_number, opt, read_number, read_rate
 from rareclass.remote import path_of
 
 if TYPE_CHECKING:
@@ -99,36 +100,66 @@ class AlertBudget:
         return budget
 
 
+@dataclass(frozen=True, kw_only=True)
+class StreamSettings:
+    """Settings of a stream that its command takes as they are."""
+
+    positive: tuple[str, ...] = opt(
+        (),
+        "Label of the rare class. Many times: any of them is rare. By default 1, true or yes.",
+    )
+    id_column: str | None = opt(
+        None, "Column with row identifiers, by which late labels are matched."
+    )
+    hold: int = opt(
+        100_000, "Most rows to keep while they wait for a label, and labels for a row.", min=1
+    )
+    max_categories: int = opt(
+        32, "Most values of a category column that get a feature each.", min=1
+    )
+    half_life: float = opt(
+        100_000, "Rows after which older rows count half in means and standard deviations."
+    )
+    every: int = opt(10_000, "Save a checkpoint every so many rows.", min=1)
+    report_every: int = opt(10_000, "Print a line every so many rows.", min=1)
+    window: int = opt(10_000, "Number of latest rows that the measures are of.", min=2)
+    top: int = opt(100, "The k of precision at k.", min=1)
+    follow: bool = opt(False, "At the end of the file wait for more rows, until Ctrl-C.")
+    max_rejected: int | None = opt(None, "Stop if more rows than this cannot be read.", min=0)
+    time_column: str | None = opt(None, "Column with the time of a row.")
+    strict: bool = opt(False, "Stop if a tenth of a column lies outside the range seen so far.")
+
+    def check(self) -> None:
+        """Raise `InputError` for numbers of rows that contradict each other."""
+        if self.top > self.window:
+            raise combination_error(
+                f"{setting('top', self.top)}: the window has {counted(self.window, 'row')} only.",
+                f"Raise {setting('window')} or lower {setting('top')}.",
+            )
+        if not is_number(self.half_life):
+            raise setting_error(
+                f"{setting('half_life', self.half_life)} is not a number of rows above 0.",
+                "Give rows, such as 10000.",
+            )
+
+
 @dataclass(frozen=True)
-class StreamOptions:
+class StreamOptions(StreamSettings):
     """All options of a stream."""
 
     source: str  # a file, a folder that grows, or - for standard input
     target: str  # its label is still to come where the cell is empty
     learner: str = "cbr"  # one of `LEARNERS`
     parameters: dict[str, Any] = field(default_factory=dict)
-    positive: tuple[str, ...] = ()  # labels that count as rare
-    id_column: str | None = None  # rows without a label are held under it
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()  # though they look like clocks or identifiers
     categories: tuple[str, ...] = ()  # though they look like numbers
     separator: str | None = None  # this and the next: `TextSettings` of the source
     encoding: str | None = None
-    max_categories: int = 32  # this and the next two: of `OnlineEncoder`
-    half_life: float = 100_000
-    tails: str = "asinh"
-    window: int = 10_000  # rows that are measured
-    top: int = 100  # the k of precision at k
-    hold: int = 100_000  # rows for their labels, at most
-    every: int = 10_000  # records between two checkpoints
-    report_every: int = 10_000  # records between two reports
-    follow: bool = False
-    max_rejected: int | None = None  # stop at more
+    tails: str = "asinh"  # of `OnlineEncoder`
     alert_file: str | None = None
     alerts: AlertBudget | None = None  # at most; None: `top` in `window` rows
-    time_column: str | None = None  # tells the day of a row
     on_drift: str = "report"  # or "reset": steps are long again where drift begins
-    strict: bool = False  # stop where too many cells of a column lie outside of what was seen
 
     @property
     def budget(self) -> AlertBudget:
