@@ -14,10 +14,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from faults import refused
 from rareclass import RareClassifier
 from rareclass.errors import ErrorKind, InputError
+from rareclass.estimators.estimator import FitsRows
 from registered import ESTIMATORS, MORE_ESTIMATORS
 
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
@@ -157,3 +159,17 @@ def test_a_second_thread_that_learns_is_refused(learner):
     assert called
     check_same(answers(model, NEW), answers(known, NEW))
     model.partial_fit(X[:20], Y[:20])  # it is free again
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("k", [k for k, one in enumerate(ALL) if isinstance(one, FitsRows)])
+def test_last_bits_do_not_depend_on_the_threads_of_blas(k):
+    y = np.arange(700) < 70
+    X = np.random.default_rng(0).normal(size=(700, 60)) + 0.4 * y[:, None]
+    seed = {"random_state": 0} if hasattr(ALL[k], "random_state") else {}
+    found = []
+    for n_threads in (1, 2, 3):
+        with warnings.catch_warnings(action="ignore"), threadpool_limits(n_threads, "blas"):
+            found.append(answers(clone(ALL[k]).set_params(**seed).fit(X, y), X[::3]))
+    check_same(found[1], found[0])
+    check_same(found[2], found[0])

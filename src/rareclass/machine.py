@@ -4,11 +4,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
-from threading import get_ident
+from threading import Lock, get_ident
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -107,22 +107,31 @@ def _free_on_machine() -> int:
         return 1 << 62
 
 
-# A matrix of fewer rows is factorised as fast by one thread as by several.
-_MANY_ROWS = 1024
+_blas_lock = Lock()
+# How many have `one_blas_thread` open, and what gives BLAS its threads back.
+_n_alone, _give_back = 0, ExitStack()
 
 
-def blas_threads(n_threads: int | None) -> AbstractContextManager:
-    """Limit the threads of a BLAS call while open; None leaves them as they are."""
-    return _blas_libraries().limit(limits=n_threads)
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Run BLAS in one thread while this is open anywhere in the process.
 
-
-def factorising(n_rows: int, n_threads: int) -> AbstractContextManager:
-    """Limit the BLAS threads for work on a square matrix: several where it is large.
-
-    BLAS threads go on spinning after a call and disturb a pool that works on blocks of rows: keep
-    this open for the matrix alone.
+    BLAS adds up in another order with other threads: the last bits of a model would depend on the
+    cores. Threads work on blocks of rows instead, whose order is fixed; they would also wait for
+    BLAS threads, which go on spinning after a call.
     """
-    return blas_threads(n_threads if n_rows >= _MANY_ROWS else 1)
+    global _n_alone
+    with _blas_lock:
+        if not _n_alone:
+            _give_back.enter_context(_blas_libraries().limit(limits=1))
+        _n_alone += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _n_alone -= 1
+            if not _n_alone:
+                _give_back.close()
 
 
 @cache

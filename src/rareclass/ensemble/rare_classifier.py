@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from rareclass.decide.class_thresholds import decades_above, thresholds_in_step
 from rareclass.decide.threshold_rule import default_thresholds
@@ -407,8 +406,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             fitted = CrossFitting(views, held_out, n_threads, limit, report)
             self.interrupted_ = False
             try:
-                with threadpool_limits(1, user_api="blas"):  # waiting, they spin in others' way
-                    fitted.run(plan.members)
+                fitted.run(plan.members)
             except KeyboardInterrupt:
                 if not (self._keeps_at_interrupt and fitted.candidates):
                     raise

@@ -22,13 +22,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.decide.rarity_scores import TwoClassScorer
 from rareclass.errors import needed_for, unsupported
+from rareclass.machine import one_blas_thread
 from rareclass.rows import LabelledRows, RowSource, as_source, header
 from rareclass.rows.source import is_dask, is_delayed, with_safe_squares
 
 _METHODS = ("score_samples", "decision_function", "predict", "_predict_proba", "transform")
 
-# Methods that answer for collections already.
-_BY_PART: set[Callable] = set()
+# Methods that have been changed so already.
+_CHANGED: set[Callable] = set()
 
 Settings = TypeVar("Settings")
 
@@ -36,7 +37,8 @@ Settings = TypeVar("Settings")
 class FitsRows:
     """Learning from rows wherever they live; methods that take rows take Dask collections, too.
 
-    Subclasses define ``fit``.
+    Subclasses define ``fit``. It learns, and the methods answer, with `one_blas_thread`: the same
+    bits on any number of cores.
     """
 
     @property
@@ -46,10 +48,10 @@ class FitsRows:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in _METHODS:
+        for name in ("fit", "partial_fit", *_METHODS):
             method = getattr(cls, name, None)
-            if isfunction(method) and method not in _BY_PART:
-                setattr(cls, name, _by_part(name, method))
+            if isfunction(method) and method not in _CHANGED:
+                setattr(cls, name, _in_one_blas_thread(name, method))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows in memory."""
@@ -73,15 +75,18 @@ class FitsRows:
         return self.fit(rows, rows.y, rows.sample_weight)
 
 
-def _by_part(name: str, method: Callable) -> Callable:
-    @wraps(method)
-    def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_dask(X):
-            return _mapped(self, name, X)
-        return method(self, X, *args, **kwargs)
+def _in_one_blas_thread(name: str, method: Callable) -> Callable:
+    """Return the method, which answers for a collection of Dask part by part."""
 
-    _BY_PART.add(answer)
-    return answer
+    @wraps(method)
+    def call(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if name in _METHODS and is_dask(X):
+            return _mapped(self, name, X)
+        with one_blas_thread():
+            return method(self, X, *args, **kwargs)
+
+    _CHANGED.add(call)
+    return call
 
 
 def _mapped(estimator: Any, name: str, X: Any) -> Any:

@@ -33,7 +33,7 @@ from rareclass.hyperball.pool import SHARE, SOLVED, BallParameters, survey, with
 from rareclass.hyperball.rach import RACH, BallClassifier
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
-from rareclass.machine import blas_threads, track
+from rareclass.machine import track
 from rareclass.parameters import check_whole
 
 # Numbers of balls a category that are tried by default.
@@ -180,10 +180,9 @@ n_jobs, pos_label
         self.majority_label_ = labels.majority
         held_out, called = self._hold_out(labels, balls), None
         if self.radius != SHARE and self.n_splits_ and len(labels.unlabelled()):
-            with blas_threads(1):
-                called = np.array(
-                    [unlabelled_inside(balls[label], row) for label, row in held_out.items()]
-                )
+            called = np.array(
+                [unlabelled_inside(balls[label], row) for label, row in held_out.items()]
+            )
         chosen = self._choose_candidate([*chain(*tried.values())], held_out, called)
         if self.refit:
             self.best_estimator_ = self._model(
@@ -224,11 +223,7 @@ n_jobs, pos_label
         total = sum(
             len(folds) * len(one.widths) for label, folds in splits.items() for one in balls[label]
         )
-        # Small problems: threads of BLAS would only wait for each other.
-        with (
-            track("Choosing prices, margin and width", total, self.verbose) as advance,
-            blas_threads(1),
-        ):
+        with track("Choosing prices, margin and width", total, self.verbose) as advance:
             return {
                 label: [
                     choice

@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Status
-from rareclass.machine import blas_threads
 from rareclass.moments import _dual_jit as jit
 from rareclass.moments.box_qp import BoxQP, solve_box_qp, to_face
 
@@ -25,8 +24,6 @@ _ROW, _NUMBER, _INTERRUPTIBLE = 20.0, 1.0, 1e8
 _BATCH = 10
 # Largest number of products of a matrix, and of sparse rows, in the second stage.
 _MOST_PRODUCTS, _MOST_SPARSE = 2e10, 2000
-# BLAS threads cost more than they bring below so many products.
-_MANY_PRODUCTS = 3e9
 # Nanoseconds of a product in all the factorisations together, and in the eigenvalues.
 _FACTORISE, _EIGEN = 1.2, 2.0
 # Nanoseconds of an interior point's own steps, however small its matrices: about twenty of them.
@@ -275,8 +272,7 @@ def _exact(problem: DualProblem, point: DualPoint) -> DualPoint:
     part = MovableRows.of(problem, point)
     if point.gap == 0.0 or not part.is_whole or part.cost() > 2.0 * _STEPS:
         return point
-    with blas_threads(1):
-        exact = part.improved(part.factor(), point, interior=False)
+    exact = part.improved(part.factor(), point, interior=False)
     return min(point, problem.measure(exact, lifted=True), key=lambda p: p.gap)
 
 
@@ -395,25 +391,23 @@ def finish(
     Returns the best point, the passes so far and the status.
     """
     part, best, idle = MovableRows.of(problem, point), point, 0
-    threads = 1 if part.products() < _MANY_PRODUCTS else None
-    with blas_threads(threads):
-        Z, first = part.factor(), 0 if point.gap > _NEAR else 1
-        for number in range(_MOST_ROUNDS):
-            if number > first:
-                if n_iter >= max_iter:
-                    break
-                most = min(_PASSES, max_iter - n_iter)
-                point, n_passes, _ = passes(problem, point, order, tol, most)
-                n_iter += n_passes
-                if not part.is_whole:
-                    part = MovableRows.of(problem, point)
-                    Z = part.factor()
-            interior = not part.is_whole or number == first
-            point = problem.measure(part.improved(Z, point, interior), lifted=True)
-            idle = 0 if point.gap < 0.5 * best.gap else idle + 1
-            best = min(best, point, key=lambda p: p.gap)
-            if best.gap <= tol:
-                return best, n_iter, Status.CONVERGED
-            if idle > _MOST_IDLE and best.gap <= problem.blur(best):
-                return best, n_iter, Status.ROUNDING
+    Z, first = part.factor(), 0 if point.gap > _NEAR else 1
+    for number in range(_MOST_ROUNDS):
+        if number > first:
+            if n_iter >= max_iter:
+                break
+            most = min(_PASSES, max_iter - n_iter)
+            point, n_passes, _ = passes(problem, point, order, tol, most)
+            n_iter += n_passes
+            if not part.is_whole:
+                part = MovableRows.of(problem, point)
+                Z = part.factor()
+        interior = not part.is_whole or number == first
+        point = problem.measure(part.improved(Z, point, interior), lifted=True)
+        idle = 0 if point.gap < 0.5 * best.gap else idle + 1
+        best = min(best, point, key=lambda p: p.gap)
+        if best.gap <= tol:
+            return best, n_iter, Status.CONVERGED
+        if idle > _MOST_IDLE and best.gap <= problem.blur(best):
+            return best, n_iter, Status.ROUNDING
     return best, n_iter, Status.MAX_ITER

@@ -35,7 +35,7 @@ from rareclass.kernels.kernels import (
     Polynomial,
     make_kernel,
 )
-from rareclass.machine import Advance, blas_threads, parse_bytes, track
+from rareclass.machine import Advance, parse_bytes, track
 from rareclass.parameters import drawn_seed
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.problem import Evaluation, RankingProblem, ValueQuestion, answer, solve
@@ -218,9 +218,8 @@ def _descend(study: Study, advance: Advance) -> tuple[np.ndarray, list[DescentRo
     rounds: list[DescentRound] = []
     for number in range(_N_ROUNDS):
         lams = near(rounds[-1].lam) if rounds else _LAMS
-        with blas_threads(1):
-            trial = study.attempt(squares, lams, study.folds(number))
-            step = _step(held_out_gradients(trial, study.rows), study.variance, squares)
+        trial = study.attempt(squares, lams, study.folds(number))
+        step = _step(held_out_gradients(trial, study.rows), study.variance, squares)
         rounds.append(DescentRound(trial.auc, trial.lam))
         advance(1, f"round {number + 1}, held-out AUC {trial.auc:.3f}")
         rate = _RATE_DECAY ** max(0, number + 1 - _FULL_RATE_ROUNDS)
@@ -251,9 +250,8 @@ def _gains_elsewhere(study: Study, advance: Advance) -> np.ndarray:
     for fold in study.folds(_N_ROUNDS):
         target = training_part(study.data.target, fold.held_out)
         squares, rounds = _descend(replace(study, data=replace(study.data, target=target)), advance)
-        with blas_threads(1):
-            learned = study.attempt(squares, np.array([rounds[-1].lam]), [fold])
-            plain = study.attempt(np.ones(len(squares)), np.array([rounds[0].lam]), [fold])
+        learned = study.attempt(squares, np.array([rounds[-1].lam]), [fold])
+        plain = study.attempt(np.ones(len(squares)), np.array([rounds[0].lam]), [fold])
         gains.append(learned.auc - plain.auc)
     return np.array(gains)
 

@@ -29,7 +29,7 @@ from rareclass.kernels.expansion import (
 from rareclass.kernels.kernels import KERNELS, FeatureScaled, given_width, make_kernel, mean_width
 from rareclass.kernels.landmarks import LandmarkCandidates, Landmarks, choose_landmarks
 from rareclass.labels.two_classes import Labels
-from rareclass.machine import factorising, parse_bytes, size_text
+from rareclass.machine import parse_bytes, size_text
 from rareclass.ranking.losses import LabellingLoss, Loss
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution
@@ -201,8 +201,7 @@ class PreparedRanking:
             K = K[np.ix_(use, use)]
             if coordinates is whiten:
                 coordinates = orthonormalise  # `transform` never uses the coordinates of a fold
-        with factorising(len(K), self.rows.n_threads):
-            whitener = coordinates(K, self.dtype)
+        whitener = coordinates(K, self.dtype)
         if use is not None:
             whitener, part = np.zeros((len(use), whitener.shape[1])), whitener
             whitener[use] = part

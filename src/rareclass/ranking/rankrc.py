@@ -12,6 +12,7 @@ from rareclass.estimators.estimator import RankScorer, read_features, same_colum
 from rareclass.kernels.expansion import block_rows
 from rareclass.kernels.kernels import DistanceKernel, FeatureScaled, Kernel, Matrix, squared_norms
 from rareclass.labels.two_classes import Labels, RowNumbers, plain, read_labels
+from rareclass.machine import one_blas_thread
 from rareclass.ranking.losses import SmoothedHinge, make_loss
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.ranking_data import MOST_AT_ONCE, PreparedRanking
@@ -352,9 +353,10 @@ def fit_along_lam(
     # Where parts of the rows foresee the end, all lams in step make few passes.
     in_few_passes = first.penalty == "l2" and first.tol == "auto"
     several = len(lams) > (MOST_AT_ONCE if in_few_passes else 1)
-    prepared = first._prepare(X, y, sample_weight, several)
-    for model in models[1:]:
-        same_columns(model, first)
-    machines = fit_path(prepared, lams, first)
+    with one_blas_thread():
+        prepared = first._prepare(X, y, sample_weight, several)
+        for model in models[1:]:
+            same_columns(model, first)
+        machines = fit_path(prepared, lams, first)
     for model, learned in zip(models, machines, strict=True):
         model._keep(prepared, learned)

@@ -29,7 +29,7 @@ from rareclass.estimators.search import (
     make_folds,
 )
 from rareclass.findings import warn
-from rareclass.machine import blas_threads, track
+from rareclass.machine import track
 from rareclass.parameters import check_whole, read_numbers, seed_of
 from rareclass.ranking.feature_scaling import learn_feature_scales
 from rareclass.ranking.machine import KernelMachine
@@ -165,7 +165,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         if self.max_landmarks is not None:
             lams, whole = self._small_enough(prepared, on_all_rows, lams, accuracy.tol)
         total = len(lams) * sum(len(folds) for _, folds in groups)
-        with blas_threads(1), track("Choosing lam", total, self.verbose) as advance:
+        with track("Choosing lam", total, self.verbose) as advance:
             solutions: list[list[Solution]] = []
             scores = []
 
@@ -236,7 +236,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         """The lams that use few enough landmarks on all rows, and the solutions there."""
         lams = sorted(lams, reverse=True)
         path: list[Solution] = []
-        with blas_threads(1), track("Counting landmarks", None, self.verbose) as advance:
+        with track("Counting landmarks", None, self.verbose) as advance:
             for start in range(0, len(lams), _LAMS_AT_ONCE):
                 (more,) = solve_paths(
                     [on_all_rows],

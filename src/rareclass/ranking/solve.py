@@ -18,7 +18,7 @@ from rareclass.estimators.search import Fold
 from rareclass.findings import Status, warn
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, whiten
 from rareclass.kernels.kernels import Matrix
-from rareclass.machine import blas_threads, track
+from rareclass.machine import track
 from rareclass.ranking.losses import LabellingLoss, make_loss
 from rareclass.ranking.problem import RankingProblem, ValueQuestion, solve_in_step
 from rareclass.ranking.ranking_data import (
@@ -211,7 +211,7 @@ def fit_path(
     title = (
         f"{type(machine).__name__}, {len(prepared.target.labels.rare)} {prepared.target.rows_held}"
     )
-    with blas_threads(1), track(title, None, machine.verbose) as advance:
+    with track(title, None, machine.verbose) as advance:
 
         def report(_: int, lam: float, step: Step) -> None:
             note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"
@@ -345,19 +345,18 @@ def cross_fit(
     width = width_of_rows(settings, source, target.labels)
     loss = make_loss(_CROSS_FIT_LOSS, _CROSS_FIT_EPS, None)
     prepared = prepare(RankingData(settings, source, target, loss, width), several=True)
-    with blas_threads(1):
-        paths = solve_paths(
-            [partial(prepared.problem, 1.0, fold.held_out) for fold in folds],
-            lams,
-            PathSettings(_CROSS_FIT_TOL, _CROSS_FIT_MAX_ITER),
-            prepared.at_once,
-            lambda number, lam, step: check(),
-        )
-        coefficients = [coefficients_of(path) for path in paths]
-        held_out = np.full((prepared.n_rows, len(lams)), np.nan)
-        rare, majority = target.labels.rare, target.labels.majority
-        for fold, of_fold in zip(folds, coefficients, strict=True):
-            rows = prepared.scored(of_fold, tested=fold.tested)
-            held_out[rare[fold.tested[rare]]] = rows.held
-            held_out[majority[fold.tested[majority]]] = rows.majority
+    paths = solve_paths(
+        [partial(prepared.problem, 1.0, fold.held_out) for fold in folds],
+        lams,
+        PathSettings(_CROSS_FIT_TOL, _CROSS_FIT_MAX_ITER),
+        prepared.at_once,
+        lambda number, lam, step: check(),
+    )
+    coefficients = [coefficients_of(path) for path in paths]
+    held_out = np.full((prepared.n_rows, len(lams)), np.nan)
+    rare, majority = target.labels.rare, target.labels.majority
+    for fold, of_fold in zip(folds, coefficients, strict=True):
+        rows = prepared.scored(of_fold, tested=fold.tested)
+        held_out[rare[fold.tested[rare]]] = rows.held
+        held_out[majority[fold.tested[majority]]] = rows.majority
     return CrossFittedMachines(held_out, coefficients, prepared.expansion, width)

@@ -16,7 +16,7 @@ from rareclass.folds.majority_part import draw_class
 from rareclass.kernels.expansion import Coordinates, whiten
 from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
-from rareclass.machine import blas_threads, in_one_thread, track
+from rareclass.machine import in_one_thread, track
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.parameters import check_number, check_whole, drawn_seed
 from rareclass.ranking.losses import make_loss
@@ -26,7 +26,6 @@ from rareclass.ranking.ranking_data import KernelSettings, RankingData, prepare,
 from rareclass.ranking.running_model import MiniBatchState, WeightedRows
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import as_source
-from rareclass.rows.memory import count_threads
 from rareclass.rows.protocol import RUN_ROWS
 
 # Majority rows that are kept for the threshold: shares are then known to about half a percent.
@@ -152,34 +151,31 @@ class StochasticRankRC(RankScorer, KernelModel):
         source = read_features(self, X, squares=True)
         labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
         settings = settings_of(KernelSettings, self)
-        with blas_threads(count_threads(self.n_jobs)):
-            width = width_of_rows(settings, source, labels)
-            prepared = prepare(RankingData(settings, source, TwoClasses(labels), loss, width))
-            problem = prepared.problem(self.lam)
-            n_rows, whole = prepared.rows.n_rows, problem.majority_total
-            self.classes_, self.pos_label_ = labels.classes, labels.pos_label
-            rng = np.random.default_rng(drawn_seed(self.random_state))
-            drawn = draw_class(n_rows, CAPACITY, rng).rows
-            rare = WeightedRows(source.take(labels.rare), labels.rare_weight)
-            sample = WeightedRows(prepared.rows.take(drawn), prepared.rows.weight[drawn])
-            state = MiniBatchState.empty(rng, rare)._replace(
-                sample=sample, keys=rng.random(len(drawn))
-            )
-            self._keep(state.moved(prepared, problem))
-            n_parts = self._n_parts(n_rows)
-            with track(f"{len(rare.weight)} rare rows", None, self.verbose) as advance:
-                for number in range(int(self.max_iter)):
-                    self.n_iter_ = number + 1
-                    for first in rng.permutation(n_parts):
-                        part = problem.on_part(n_parts, int(first), keeps_arrays=False)
-                        weight = part.majority_total / part.factor
-                        # Its kernel stays while the batch is learned.
-                        every = np.arange(part.rows.n_rows)
-                        batch = part.in_memory(every, part.rows.weight, RUN_ROWS)
-                        self._keep(self.state_.after_batch(batch, weight, whole))
-                    advance(1, f"estimated relative gap {self.optimality_:.1e}")
-                    if self.optimality_ <= self.tol:
-                        break
+        width = width_of_rows(settings, source, labels)
+        prepared = prepare(RankingData(settings, source, TwoClasses(labels), loss, width))
+        problem = prepared.problem(self.lam)
+        n_rows, whole = prepared.rows.n_rows, problem.majority_total
+        self.classes_, self.pos_label_ = labels.classes, labels.pos_label
+        rng = np.random.default_rng(drawn_seed(self.random_state))
+        drawn = draw_class(n_rows, CAPACITY, rng).rows
+        rare = WeightedRows(source.take(labels.rare), labels.rare_weight)
+        sample = WeightedRows(prepared.rows.take(drawn), prepared.rows.weight[drawn])
+        state = MiniBatchState.empty(rng, rare)._replace(sample=sample, keys=rng.random(len(drawn)))
+        self._keep(state.moved(prepared, problem))
+        n_parts = self._n_parts(n_rows)
+        with track(f"{len(rare.weight)} rare rows", None, self.verbose) as advance:
+            for number in range(int(self.max_iter)):
+                self.n_iter_ = number + 1
+                for first in rng.permutation(n_parts):
+                    part = problem.on_part(n_parts, int(first), keeps_arrays=False)
+                    weight = part.majority_total / part.factor
+                    # Its kernel stays while the batch is learned.
+                    every = np.arange(part.rows.n_rows)
+                    batch = part.in_memory(every, part.rows.weight, RUN_ROWS)
+                    self._keep(self.state_.after_batch(batch, weight, whole))
+                advance(1, f"estimated relative gap {self.optimality_:.1e}")
+                if self.optimality_ <= self.tol:
+                    break
         self.status_ = str(Status.CONVERGED if self.optimality_ <= self.tol else Status.MAX_ITER)
         if self.status_ != Status.CONVERGED:
             found = f"an estimated relative gap of {self.optimality_:.1e}, wanted {self.tol:.1e}"
@@ -210,11 +206,10 @@ class StochasticRankRC(RankScorer, KernelModel):
             none = WeightedRows(source.take(counts[:0]), np.empty(0))
             self._keep(MiniBatchState.empty(rng, none))
         size = _STREAM_BATCH if self.batch_size == "auto" else int(self.batch_size)
-        with blas_threads(count_threads(self.n_jobs)):
-            for start in range(0, len(counts), size):
-                part = counts[start : start + size]
-                rows, rare = WeightedRows(source.take(part), weight[part]), is_rare[part]
-                self._keep(self._after_rows(rows.pick(rare), rows.pick(~rare), loss))
+        for start in range(0, len(counts), size):
+            part = counts[start : start + size]
+            rows, rare = WeightedRows(source.take(part), weight[part]), is_rare[part]
+            self._keep(self._after_rows(rows.pick(rare), rows.pick(~rare), loss))
         is_done = self.optimality_ <= self.tol
         self.n_iter_, self.status_ = 1, str(Status.CONVERGED) if is_done else "learning"
         return self

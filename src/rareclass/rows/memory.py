@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from rareclass.labels.two_classes import RowNumbers
-from rareclass.machine import blas_threads
+from rareclass.machine import one_blas_thread
 from rareclass.parameters import is_whole
 from rareclass.rows.protocol import Block, Budget, Memo, Rows, runs
 from rareclass.rows.source import RowSource, stacked
@@ -329,7 +329,7 @@ class ArrayRows:
         n_threads = n_blocks // self._blocks_a_thread
         if n_threads > 1:  # one row is scored sooner than cores are counted
             n_threads = min(self.n_threads, n_threads)
-        with blas_threads(1):
+        with one_blas_thread():
             if n_threads <= 1:
                 yield from map(work, groups)
                 return

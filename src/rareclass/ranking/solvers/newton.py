@@ -13,7 +13,6 @@ from scipy import linalg
 
 from rareclass.findings import Status
 from rareclass.kernels.expansion import expand
-from rareclass.machine import factorising
 from rareclass.ranking.problem import (
     Evaluation,
     ProductQuestion,
@@ -373,17 +372,15 @@ class SampledHessian:
             rare = slice(start, min(start + _RARE_ROWS, len(p.rare_weight)))
             features = p.rare_kernel[rare] @ whitener
             half, by_rare = sample.sum(_half_hessian, p, at, whitener, rare, features)
-            with factorising(p.rank, p.rows.n_threads):
-                by_row = by_rare[:, None].astype(features.dtype)
-                H += half + 0.5 * (features * by_row).T @ features
+            by_row = by_rare[:, None].astype(features.dtype)
+            H += half + 0.5 * (features * by_row).T @ features
         H += H.T
         H[np.diag_indices(p.rank)] += p.lam
         # None where lam is below the rounding error of H: plain conjugate gradients go on.
-        with factorising(p.rank, p.rows.n_threads):
-            try:
-                factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-            except linalg.LinAlgError:
-                return None
+        try:
+            factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            return None
         return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
 
