@@ -28,33 +28,33 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 3241,
+    "cli": 3240,
     "compare": 1400,
     "decide": 2004,
     "encoding": 2884,
     "ensemble": 2956,
     "estimators": 345,
     "explain": 375,
-    "fit": 1854,
+    "fit": 1842,
     "folds": 489,
     "hunt": 833,
     "hyperball": 1892,
     "kernels": 588,
     "labels": 897,
     "metrics": 1874,
-    "model": 4028,
+    "model": 4024,
     "moments": 1570,
     "online": 2337,
     "ranking": 3739,
-    "report": 3073,
-    "review": 1093,
+    "report": 3072,
+    "review": 1091,
     "rows": 1817,
-    "serving": 1419,
+    "serving": 1417,
     "single files": 1974,
-    "stream": 1987,
-    "tables": 4084,
+    "stream": 1986,
+    "tables": 4085,  # 1 from model: sparse rows have no named columns
 }
-MOST_LINES = {"src/rareclass": 74_453, "tests": 53_548, "benchmarks": 17_877}
+MOST_LINES = {"src/rareclass": 74_426, "tests": 53_548, "benchmarks": 17_877}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

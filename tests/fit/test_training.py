@@ -1,7 +1,5 @@
 """Training: copies of rows, and what is refused beforehand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -150,15 +148,11 @@ def test_few_rare_rows_are_held_out_in_turn(tmp_path, groups, monkeypatch):
 
 
 def test_held_out_rows_are_as_asked_for_and_where_rare_rows_are_many(tmp_path):
-    method = MIBCMethod(1.0)
-    settings = FitSettings(target="y", drop=("customer",), method=method)
-    data = read_training_set(open_table(few(tmp_path / "t.csv", 6)), settings)
-    settings = FitSettings(target="y", method=method, holdout=0.5)
-    by = facts_as_json(train(data, settings).content.facts)
-    assert (by["estimated_by"], by["holdout"]) == ("held-out rows", 0.5)
-    data = read_training_set(open_table(few(tmp_path / "t.csv", 20)), settings)
-    by = facts_as_json(train(data, replace(settings, holdout=None)).content.facts)
-    assert (by["estimated_by"], by["holdout"]) == ("held-out rows", 0.25)
+    for n_rare, holdout in ((6, 0.5), (20, None)):
+        settings = FitSettings("y", drop=("customer",), method=MIBCMethod(1.0), holdout=holdout)
+        data = read_training_set(open_table(few(tmp_path / "t.csv", n_rare)), settings)
+        by = facts_as_json(train(data, settings).content.facts)
+        assert (by["estimated_by"], by["holdout"]) == ("held-out rows", holdout or 0.25)
 
 
 @pytest.fixture

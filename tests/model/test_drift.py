@@ -21,16 +21,17 @@ from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import column_drift
 from rareclass.metrics.weighted_rate import WeightedRate
-from rareclass.model.columns import (
+from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, trained_columns
+from rareclass.model.drift import (
+    AlertRate,
     ColumnDrift,
     ColumnTracker,
-    NumberBins,
-    PresentOrEmpty,
-    TrainedColumn,
-    trained_columns,
+    Drift,
+    InputSummary,
+    drift_of,
+    refuse_drift,
     worst_first,
 )
-from rareclass.model.drift import AlertRate, Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.facts import ScoredRows
 from rareclass.model.model import alert_rate
 from rareclass.tables.columns import Column

@@ -153,8 +153,9 @@ def test_a_row_is_read_into_a_table_once(kind, monkeypatch):
     whole = encoders.typed_table
     watched = lambda rows, of: read.append(type(rows)) or whole(rows, of)  # noqa: E731
     monkeypatch.setattr(encoders, "typed_table", watched)
-    summary = InputSummary()
+    model = made_model(encoder, estimator)
+    summary = model.new_summary()
     new = open_rows(frame.with_columns(pl.col("a") + 100, word=pl.lit("new")))
-    [batch] = made_model(encoder, estimator).score_batches(new, (), summary)
+    [batch] = model.score_batches(new, (), summary)
     assert read.count(pl.DataFrame) == 1
     assert (len(batch.scores), summary.unseen_values["word"], summary.outside["a"]) == (80, 80, 80)

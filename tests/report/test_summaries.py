@@ -13,7 +13,8 @@ from rareclass.encoding.bounded_numbers import summarise_numbers
 from rareclass.metrics import interval
 from rareclass.metrics.column_drift import population_stability_index
 from rareclass.metrics.intervals import exact_interval
-from rareclass.model.columns import ColumnTracker, tenths
+from rareclass.model.columns import tenths
+from rareclass.model.drift import ColumnTracker
 from rareclass.model.facts import TrainingFacts
 from rareclass.report import reading
 from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay
@@ -157,7 +158,7 @@ def test_the_rows_kept_are_the_highest_and_the_rare_ones(monkeypatch, most_rare)
 
 def test_empty_cells_and_copies_are_counted():
     columns = [Column("a", "number", "", "number", 1, 3), Column("b", "number", "", "number", 0, 2)]
-    content = made_model(SimpleNamespace(columns=columns), None)
+    content = made_model(SimpleNamespace(columns=columns, statistics_=None), None)
     training = TrainingFacts(4, 0, 0, True, 0.0, None, None, 0, True, None, None, {}, "2026-01-01")
     content = replace(content, facts=replace(content.facts, training=training))
     now = ColumnTracker(content.trained)

@@ -221,7 +221,7 @@ def monitor(options: MonitorOptions) -> None:
 
 def _print_moved(console: Console, drift: "Drift") -> None:
     """Print the scores, and the columns, those that moved most first."""
-    from rareclass.model.columns import drift_block
+    from rareclass.model.drift import drift_block
 
     shown = [*drift.columns[len(drift.compared) :], *drift.compared]
     styles = ["bold" if each.is_far else "" for each in shown]

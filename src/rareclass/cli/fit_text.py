@@ -122,7 +122,7 @@ def print_next(
         commands = {"See in a browser how good it is, at any threshold:": report}
     if can_report:
         label = "Try another threshold (--out FILE saves the model with it):"
-        commands[label] = command_line("threshold", out, *_other_rule(trained.rule))
+        commands[label] = command_line("threshold", out, *_other_rule(facts.rule))
     else:
         commands[f"Evaluate on labelled rows {put}:"] = command_line("evaluate", out, *rows)
     score = command_line("score", out, *rows, "--out", _beside(out, "_scores.csv"))
@@ -216,14 +216,15 @@ def _print_baselines(console: Console, baselines: "Sequence[Baseline]") -> None:
 
 def _print_decision(console: Console, trained: "Trained") -> None:
     content = trained.content
-    if trained.rule is not None:
-        screen.print_threshold(console, trained.rule, content.facts.class_thresholds)
+    rule = content.facts.rule
+    if rule is not None:
+        screen.print_threshold(console, rule, content.facts.class_thresholds)
     else:
         for line in trained.decided:
             console.print(line)
     for line in content.decision.rules():
         console.print(line)
-    n_called = None if trained.rule is None else trained.rule.alerts
+    n_called = None if rule is None else rule.alerts
     others = [each for each in trained.other_thresholds if each.alerts != n_called]
     if others:
         rows = []

@@ -57,7 +57,7 @@ def score(options: ScoreOptions) -> None:
     hunt: score; called_rare (at least the score of the last row that the hunt wrote); and sure,
     the expected share of cases among the hunt's rows with this score or more.
     """
-    from rareclass.model.score_file import ScoreSettings, check_score_path, score_rows
+    from rareclass.model.score_file import ScoreSettings, score_rows
 
     data, written, out = options.table.place(options.given, "DATA"), options.written, options.out
     settings = ScoreSettings(
@@ -71,7 +71,6 @@ def score(options: ScoreOptions) -> None:
         options.unlike,
     )
     written.check({"the file to be scored": data, "the model": options.model})
-    check_score_path(out, data)
     cli.check_output(
         out, "--out", written.overwrite, {"the model": options.model}, may_be_inside=True
     )

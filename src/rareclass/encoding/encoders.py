@@ -236,6 +236,7 @@ class SparseEncoder:
 
     columns: tuple[Column, ...] = ()  # sparse rows have none that are named
     feature_columns: None = None
+    statistics_: None = None
 
     def __init__(self, zero_based: bool) -> None:
         self.zero_based = zero_based

@@ -76,6 +76,8 @@ class HuntEncoder(ReadsColumns):
         Values of each category.
     """
 
+    statistics_: None = None  # type: ignore[assignment]
+
     def __init__(self, columns: Sequence[Column]) -> None:
         self.columns = [
             replace(column, kind="text") if column.kind == "high-cardinality category" else column

@@ -164,15 +164,15 @@ class Schema:
 
     def _labels(self, batch: Batch, faults: dict[int, str]) -> pl.Series:
         cells = _cells_of(batch, self.target)
-        labels, wrong = read_rare_or_rest(cells, self.positive)
-        for row in np.flatnonzero(wrong).tolist():
+        labels = read_rare_or_rest(cells, self.positive)
+        for row in labels.is_null().arg_true():
             cell = shown(cells[row])
             reason = (
                 f"column {self.target!r}: {cell} is neither 1, true or yes nor 0, -1, false or "
                 f"no; name the rare label with {setting('positive')}"
             )
             faults.setdefault(row, reason)
-        return pl.Series(self.target, labels, pl.Float64)
+        return labels.fill_null(math.nan).alias(self.target)
 
 
 def find_schema(
@@ -255,13 +255,15 @@ def rejected_row(batch: Batch, row: int, reason: str) -> Rejected:
 def _check_labels(batch: Batch, target: str, positive: Positive) -> list[str]:
     """Return notes on the labels; refuses those of which none says whether it is rare."""
     cells = batch.frame[target]
-    labels, wrong = read_rare_or_rest(cells, positive)
-    if not wrong.any() or not np.isnan(labels).all():
+    labels = read_rare_or_rest(cells, positive)
+    wrong = cells.filter(labels.is_null())
+    known = cells.filter(labels.fill_null(math.nan).is_not_nan())
+    if wrong.is_empty() or len(known):
         notes: list[str] = []
         with warnings_as(notes):
-            one_spelling(Counter(str(cell) for cell in cells.filter(~np.isnan(labels))))
+            one_spelling(Counter(map(str, known)))
         return notes
-    names = sorted({shown(cell) for cell in cells.filter(wrong)})
+    names = sorted(set(map(shown, wrong)))
     listed = first_names(names, 6)
     raise InputError(
         f"{batch.file}: column {target!r} holds {listed}, and which of them is rare is not known.",

@@ -6,7 +6,7 @@ label, and so are 1 and 1.0. Who finds several spellings of one says so.
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -56,24 +56,17 @@ def positives(given: Positive) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else (*dict.fromkeys(given),)
 
 
-class RareOrRest(NamedTuple):
-    """Labels as 1 rare, 0 rest, NaN not known; and which cells are neither."""
-
-    values: NDArray[np.float64]
-    wrong: NDArray[np.bool_]
-
-
-def read_rare_or_rest(cells: pl.Series, positive: Positive) -> RareOrRest:
-    """Read the labels of a stream: 1 for the rare class, 0 for the rest, NaN where empty.
+def read_rare_or_rest(cells: pl.Series, positive: Positive) -> pl.Series:
+    """Read the labels of a stream: 1 rare, 0 for the rest, NaN where empty, null where neither.
 
     Without `positive`, ``1``, ``true`` and ``yes`` are rare, ``0``, ``-1``, ``false`` and ``no``
-    are the rest, all else is wrong; with it, everything but that label, or any of these labels, is
+    are the rest, all else is neither; with it, all but that label, or any of these labels, is
     the rest. Marks such as ``none`` are then labels like others, as `labels_as_text` has it.
 
     Examples
     --------
-    >>> read_rare_or_rest(pl.Series(["yes", "0", None, "maybe"]), None)
-    RareOrRest(values=array([ 1.,  0., nan, nan]), wrong=array([False, False, False,  True]))
+    >>> read_rare_or_rest(pl.Series(["yes", "0", None, "maybe"]), None).to_list()
+    [1.0, 0.0, nan, None]
     """
     named = positives(positive)
     rare = {label_value(label) for label in named or RARE_LABELS}
@@ -90,8 +83,7 @@ def read_rare_or_rest(cells: pl.Series, positive: Positive) -> RareOrRest:
 
     text = cells.cast(pl.String) if is_text_type(cells.dtype) else read_strings(cells)
     known = {each: label(each) for each in text.unique()}
-    values = text.replace_strict(known, return_dtype=pl.Float64)
-    return RareOrRest(values.to_numpy(), values.is_null().to_numpy())
+    return text.replace_strict(known, return_dtype=pl.Float64)
 
 
 def label_counts(labels: pl.Series) -> dict[str, int]:

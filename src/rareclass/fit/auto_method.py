@@ -1,6 +1,6 @@
 """RareClassifier as the command line runs it: its time, its members, and what is said of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -142,11 +142,14 @@ class AutoMethod(Method[RareClassifier]):
     def as_chosen(self, model: RareClassifier) -> "AutoMethod":
         """The method with the members that have weight."""
         chosen = tuple(dict.fromkeys(member.name for member in model.members_))
-        others = (row for row in _board(model) if row.member not in chosen)
+        others: dict[str, LeaderboardRow] = {}
+        for row in _board(model):
+            if row.member not in chosen:
+                others.setdefault(row.member, row)
         return replace(
             self,
             members=chosen,
-            also_tried=tuple(_best_of_each(others)),
+            also_tried=tuple(others.values()),
             without_time=tuple(model.without_time_),
         )
 
@@ -245,14 +248,6 @@ def _board(model: RareClassifier) -> list[LeaderboardRow]:
     """Return the leaderboard, a row a member and setting."""
     columns = [model.leaderboard_[each.name].tolist() for each in fields(LeaderboardRow)]
     return [LeaderboardRow(*row) for row in zip(*columns, strict=True)]
-
-
-def _best_of_each(rows: Iterable[LeaderboardRow]) -> list[LeaderboardRow]:
-    """Return the first of the rows of each member."""
-    best: dict[str, LeaderboardRow] = {}
-    for row in rows:
-        best.setdefault(row.member, row)
-    return list(best.values())
 
 
 def _say(finding: Finding) -> str | None:

@@ -120,7 +120,6 @@ class Trained:
     decided: list[str]  # how often it was right about them, where that says more
     summary: list[str]  # what the method says of the model
     notes: list[str] = field(default_factory=list)
-    rule: ChosenThreshold | None = None  # the threshold, where it was to keep something
     beside_it: list[Baseline] = field(default_factory=list)  # plain methods on the same rows
     other_thresholds: list[ChosenThreshold] = field(default_factory=list)  # where none was asked
 
@@ -199,7 +198,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         notes.append(f"{setting('prevalence')} has no effect: the model has no probabilities.")
     elif settings.prevalence is not None:
         content.set_prevalence(settings.prevalence)
-    return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it, others)
+    return Trained(content, estimate, chosen, decided, summary, notes, beside_it, others)
 
 
 class _Fitted(NamedTuple):

@@ -77,26 +77,17 @@ class FitSettings:
     @property
     def columns_named(self) -> list[tuple[str, str]]:
         """Settings that name a column beside the features, and the name of each."""
-        given = [("groups", self.groups), ("time", self.time), ("id_column", self.id_column)]
-        if self.rule is not None:
-            given += [("costs", name) for name in self.rule.columns]
+        costs = [] if self.rule is None else self.rule.columns
+        given = [("id_column", self.id_column), *(("costs", name) for name in costs)]
+        given += [("time", self.time), ("groups", self.groups)]
         return [(option, name) for option, name in given if name is not None]
 
     @property
     def beside(self) -> dict[str, str | None]:
         """Columns that are needed besides what is learned from, and why one is not learned from."""
-        found: dict[str, str | None] = {}
-        if self.rule is not None:
-            found |= dict.fromkeys(self.rule.columns)
-        if self.time is not None:
-            found[self.time] = None
-        if self.groups is not None:
-            kept = self.groups in self.keep
-            found[self.groups] = None if kept else "dropped: column of groups"
-        if self.id_column is not None:
-            why = None if self.id_column in self.keep else "dropped: column of identifiers"
-            found.setdefault(self.id_column, why)
-        return found
+        why = {"groups": "dropped: column of groups", "id_column": "dropped: column of identifiers"}
+        named = self.columns_named
+        return {name: None if name in self.keep else why.get(option) for option, name in named}
 
 
 @dataclass(frozen=True)

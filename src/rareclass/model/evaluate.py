@@ -28,7 +28,6 @@ from rareclass.metrics.missed_cases import (
     missed_case_measures,
 )
 from rareclass.metrics.weighted_rate import WeightedRate
-from rareclass.model.columns import ColumnTracker
 from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, decision_row
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate, RareClassScores, ScoredRows
@@ -37,10 +36,8 @@ from rareclass.model.threshold import budget_time, columns_beside, labelled_scor
 from rareclass.model.times import alert_times
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
-from rareclass.tables.columns import Column
 from rareclass.tables.dialect import DETECTED, TextSettings
-from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, open_table
+from rareclass.tables.table_file import TablePlace, batch_rows_for, named_columns, open_table
 
 # Chance that one of so many promises, the most there are, is called broken though all are kept.
 ERROR, MOST_PROMISES = 0.05, 4
@@ -366,10 +363,10 @@ def evaluate_file(
     if missed_cases is not None:
         check_missed_cases(missed_cases)
         _ = content.rare_class  # refuses a model of levels
-    seen, training = InputSummary(), content.facts.training
+    seen, training = content.new_summary(), content.facts.training
     of_model = budget_time(content) or (None if training is None else training.time)
     file = open_table(data, text, one_pass=(time or of_model) is None)
-    if time is None and isinstance(file, TableFile) and of_model in file.columns:
+    if time is None and of_model in file.columns:
         time = of_model
     moments = None
     if time is not None:
@@ -440,15 +437,14 @@ def monitor_file(content: Model, data: TablePlace, text: TextSettings = DETECTED
     A column of the model that the file lacks is told as absent; there are no scores then. Raises
     `InputError` for cells that cannot be read, and a file with no rows or no column of the model.
     """
-    file, seen = open_table(data, text, one_pass=True), InputSummary()
-    there: list[Column] = []
-    if not isinstance(file, SvmlightFile):
-        there = [each for each in content.encoder.columns if each.name in file.columns]
+    file, seen = open_table(data, text, one_pass=True), content.new_summary()
+    there = [each for each in content.encoder.columns if each.name in file.columns]
     rate, n_alerts = None, 0
-    if not isinstance(file, SvmlightFile) and there and len(there) < len(content.encoder.columns):
-        seen.columns, names = ColumnTracker(content.trained), [each.name for each in there]
-        for rows in file.batches(names, batch_rows_for(len(names))):
-            seen.columns.add(read_as_trained(rows, there, seen.n_rows + 1))
+    if there and len(there) < len(content.encoder.columns):
+        names, columns = [each.name for each in there], seen.columns
+        assert columns is not None
+        for rows in named_columns(file, names).batches(names, batch_rows_for(len(names))):
+            columns.add(read_as_trained(rows, there, seen.n_rows + 1))
             seen.n_rows += rows.height
     else:
         threshold = content.threshold if content.has_rare_class else np.inf

@@ -72,13 +72,6 @@ def told_columns(content: Model, k: int) -> dict[str, Any]:
     }
 
 
-def note_on_cases(content: Model) -> list[str]:
-    """Return what to say where a file keeps no rare rows."""
-    if content.cases is not None:
-        return []
-    return ["this model keeps no rare training rows, so the reasons come without similar cases."]
-
-
 def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     """Return the reasons of typed rows and the cases near them, as columns of a file."""
     from rareclass.explain.explaining import explain  # every kind of model

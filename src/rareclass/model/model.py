@@ -182,7 +182,7 @@ class Model(TableScorer):
         monitor`` counts them; no empty cells. Such a row may be an alert for that alone. Takes what
         `score_samples` takes; svmlight rows have no such columns.
         """
-        seen, found = InputSummary(counts_cells=False), []
+        seen, found = InputSummary(), []
         rows_of = open_rows(table, TextSettings(separator, encoding))
         for typed, _ in self._typed_batches(rows_of, (), seen):
             rows = self.encoder.find_unlike(self.encoder.read(typed)).rows()
@@ -232,7 +232,7 @@ class Model(TableScorer):
         """Return `score_and_classes` of a table or file; no columns where one class is rare."""
         rows = open_rows(table, TextSettings(separator, encoding))
         scores, classes = [np.empty(0)], [np.empty((0, len(self.rare_classes)))]
-        for batch in self.score_batches(rows, (), InputSummary(counts_cells=False)):
+        for batch in self.score_batches(rows, (), InputSummary()):
             scores.append(batch.scores)
             if batch.classes is not None:
                 classes.append(batch.classes)

@@ -27,9 +27,9 @@ from rareclass.errors import (
     setting_error,
 )
 from rareclass.files import check_not_input, check_not_inside, check_writable, csv_bytes, replacing
-from rareclass.model.decisions import Decision, RareDecision, refuse_levels
+from rareclass.model.decisions import Decision, refuse_levels
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
-from rareclass.model.explained import Explain, explainer_of, note_on_cases, told_columns
+from rareclass.model.explained import Explain, explainer_of, told_columns
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model, alert_rate
 from rareclass.model.table_scorer import ScoredBatch
@@ -40,13 +40,10 @@ from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
-# Names of columns that no identifier may have, besides what the target calls its decision.
 _UNLIKE = "unlike_training"
-_OURS = ("score", "probability", "percentile", _UNLIKE)
-_SURE = "sure"  # of the models of hunts
-_LIKELY, _CALLED = "likely_class", "called_class"  # of several rare classes
 # Levels that get a column of probabilities each.
 _MOST_LEVELS = 20
+_NO_CASES = "this model keeps no rare training rows, so the reasons come without similar cases."
 _NOT_IN_CSV = (pl.Binary, pl.Duration, pl.Object)
 # Rows of a waiting file that are read at a time.
 _READ_ROWS = 50_000
@@ -130,13 +127,6 @@ class ScoreWriter:
     decision: Decision
     settings: ScoreSettings
     explain: Explain | None = None
-
-    @property
-    def threshold_in_force(self) -> float | None:
-        """Score above which rows are called rare; None for levels and for `top`."""
-        if self.settings.top is not None or not isinstance(self.decision, RareDecision):
-            return None
-        return float(self.decision.thresholds[0])
 
     def write(self, parts: Iterable[Part], path: Path) -> NDArray[np.intp]:
         """Write rows as CSV or Parquet, and return how many were called each code.
@@ -281,7 +271,7 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     """
     check_score_path(out, data)
     settings.check(content.decision)
-    file, seen = open_table(data, settings.text, one_pass=True), InputSummary()
+    file, seen = open_table(data, settings.text, one_pass=True), content.new_summary()
     if settings.threshold is not None:
         words = f"score > {settings.threshold:g}"
         content = in_step(content.with_thresholds(settings.threshold), words)
@@ -297,14 +287,15 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
         n_called = writer.write(_parts(content, batches, seen, settings.unlike), temporary)
         if not seen.n_rows:
             raise no_rows(data)
-        rate, threshold = None, writer.threshold_in_force
-        if threshold is not None:
+        rate = threshold = None
+        if settings.top is None and content.has_rare_class:
+            threshold = content.threshold
             rate = alert_rate(content, int(n_called[1]), seen.n_rows)
         drift = drift_of(seen, rate)
         if settings.strict:
             refuse_drift(drift, str(data))
     named = {name: int(n) for name, n in zip(content.decision.names, n_called, strict=True)}
-    notes = note_on_cases(content) if explain is not None else []
+    notes = [_NO_CASES] if explain is not None and content.cases is None else []
     return Scoring(seen.n_rows, named, threshold, writer.sentence(n_called), seen, drift, notes)
 
 
@@ -313,10 +304,10 @@ def _check_id(
 ) -> None:
     """Raise `InputError` where a column to carry over cannot stand in `out`."""
     file = named_columns(file, [name], "id_column")
+    classes = np.ones((1, len(content.rare_classes))) if content.rare_classes else None
+    ours = [column.name for column in score_columns(content, np.zeros(1), classes)]
     reasons = () if settings.explain is None else told_columns(content, settings.explain)
-    sure = [_SURE] if isinstance(content.facts.method, HuntFacts) else []
-    sure += [_LIKELY, _CALLED] if content.rare_classes else []
-    if name in (*_OURS, *sure, *_level_columns(content), content.decision.column, *reasons):
+    if name in (*ours, content.decision.column, _UNLIKE, *reasons):
         raise InputError(
             f"{setting('id_column', name)}: a column of the scores has that name.",
             "",
@@ -369,16 +360,16 @@ def score_columns(
         columns.append(pl.Series("probability", model.calibration(scores)))
     if isinstance(model.facts.method, HuntFacts):
         sure = model.estimator.sure(scores)  # type: ignore[attr-defined]
-        columns += [] if sure is None else [pl.Series(_SURE, sure)]
+        columns += [] if sure is None else [pl.Series("sure", sure)]
     if isinstance(model.calibration, LevelCalibration) and (names := _level_columns(model)):
         columns += map(pl.Series, names, model.calibration(scores).T)
     if classes is not None:
         stated = model.stated_classes(scores, classes)
         columns += map(pl.Series, _level_columns(model), stated.T)
         of_place = pl.Series(model.rare_classes, dtype=pl.String)
-        columns.append(of_place.gather(classes.argmax(axis=1)).alias(_LIKELY))
+        columns.append(of_place.gather(classes.argmax(axis=1)).alias("likely_class"))
         called = pl.Series(model.called_class(classes)).replace(-1, None)
-        columns.append(of_place.gather(called).alias(_CALLED))
+        columns.append(of_place.gather(called).alias("called_class"))
     return [*columns, pl.Series("percentile", model.percentiles(scores))]
 
 

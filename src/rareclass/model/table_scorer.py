@@ -12,13 +12,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.encoding.table_statistics import ExampleCells, UnlikeCells
+from rareclass.encoding.table_statistics import ExampleCells, TableStatistics, UnlikeCells
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.errors import ErrorKind, InputError, unsupported
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    first_names,
+    missing_column,
+    nearest_name,
+    unsupported,
+)
 from rareclass.machine import track
 from rareclass.model.archive import damaged, in_brief
-from rareclass.model.columns import ColumnTracker, TrainedColumn, check_columns, trained_columns
-from rareclass.model.drift import InputSummary
+from rareclass.model.columns import TrainedColumn, trained_columns
+from rareclass.model.drift import ColumnTracker, InputSummary
 from rareclass.model.facts import CombinationFacts, ModelFacts, RareCases, ScoredRows
 from rareclass.model.targets import RareClassFacts
 from rareclass.tables.columns import Column
@@ -57,9 +64,12 @@ Scores = NDArray[np.float64]
 class Encoder(Protocol):
     """Turns typed rows of a table into what the estimator learned from.
 
-    An `InputError` of a cell has the number of the row among those that were given, from 1. An
-    encoder that has learned of each column has a `TableStatistics` as ``statistics_``.
+    An `InputError` of a cell has the number of the row among those that were given, from 1.
     """
+
+    @property
+    def statistics_(self) -> TableStatistics | None:
+        """Numbers and words of each column in training; None where they were not kept."""
 
     @property
     def columns(self) -> Sequence[Column]:
@@ -144,9 +154,13 @@ class TableScorer:
         facts, used = self.facts, self.encoder.columns
         if self.counted:
             return list(self.counted)
-        statistics = getattr(self.encoder, "statistics_", None)
         with self.naming_file():
+            statistics = self.encoder.statistics_
             return trained_columns(facts.columns, used, facts.n_rows, statistics, self.held_out)
+
+    def new_summary(self) -> InputSummary:
+        """Return a summary of no rows that compares what it is given with training."""
+        return InputSummary(columns=ColumnTracker(self.trained))
 
     def encode(self, typed: Any, n_before: int = 0) -> Any:
         """Return typed rows as the estimator takes them; `n_before` rows came before them."""
@@ -223,13 +237,10 @@ class TableScorer:
                 summary.n_rows += typed.shape[0]
                 with self.naming_file():
                     read = self.encoder.read(typed)
-                    unlike = None
-                    if summary.counts_cells:
-                        unlike = self.count_unlike(typed, read, summary, n_before)
                 scores, classes = self.score_and_classes(self.encode(read, n_before), n_before)
+                unlike = self.count_unlike(typed, read, scores, summary, n_before)
                 if summary.columns is not None:
                     summary.columns.add_unused(batch)
-                    summary.columns.add_scores(scores)
                 rows = typed if with_rows else None
                 yield ScoredBatch(scores, batch.select(keep), rows, classes, unlike)
                 advance(typed.shape[0])
@@ -248,7 +259,8 @@ class TableScorer:
                 ErrorKind.FILE_FORMAT,
             )
         columns = list(self.encoder.columns)
-        used, unused = [column.name for column in columns], self._track(summary)
+        used = [column.name for column in columns]
+        unused = set() if summary.columns is None else summary.columns.unused
         if isinstance(file, SvmlightFile):
             encoder: Any = self.encoder
             for rows in file.batches(encoder.zero_based, encoder.n_features_):
@@ -262,24 +274,18 @@ class TableScorer:
         for batch in file.batches(names, batch_rows_for(len(names))):
             yield read_as_trained(batch, columns, summary.n_rows + 1), batch
 
-    def _track(self, summary: InputSummary) -> set[str]:
-        """Let a summary compare with training; return columns to be read for that alone."""
-        if not summary.counts_cells:
-            return set()
-        if summary.columns is None:
-            summary.columns = ColumnTracker(self.trained)
-        return {each.name for each in self.trained if each.reading is not None}
-
     def count_unlike(
-        self, typed: Any, read: Any, summary: InputSummary, n_before: int
-    ) -> UnlikeCells:
-        """Count cells that are unlike training; `read` are the same rows, read by the encoder."""
-        unlike = self.encoder.find_unlike(read)
+        self, typed: Any, read: Any, scores: Scores, summary: InputSummary, n_before: int = 0
+    ) -> UnlikeCells | None:
+        """Compare rows and scores with training, where `summary` asks; `read` by the encoder."""
+        if summary.columns is None:
+            return None
+        with self.naming_file():
+            unlike = self.encoder.find_unlike(read)
         summary.add_unlike(unlike, n_before)
-        self._track(summary)
-        assert summary.columns is not None
-        if isinstance(typed, pl.DataFrame):  # sparse rows have no columns to compare
+        if self.encoder.columns:  # sparse rows have none to compare
             summary.columns.add(typed)
+        summary.columns.add_scores(scores)
         return unlike
 
     @contextmanager
@@ -293,3 +299,23 @@ class TableScorer:
             if self.file is None:
                 raise
             raise damaged(self.file, f"it cannot score: {in_brief(error)}") from error
+
+
+def check_columns(file: TableFile, used: Sequence[str], keep: Sequence[str]) -> None:
+    """Raise `InputError` where a file lacks a column that is `used` by the model, or to be kept."""
+    absent = [name for name in used if name not in file.columns]
+    if absent:
+        others = [name for name in file.columns if name not in used]
+        named = first_names([repr(name) for name in absent], 10)
+        near = nearest_name(absent[0], others) if len(absent) == 1 else None
+        them = "it" if len(absent) == 1 else "them"
+        raise InputError(
+            f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}, "
+            "which the model was trained on.",
+            f"Did you mean {near!r}?" if near else f"Add {them}, or fit without {them}.",
+            ErrorKind.MISSING_COLUMN,
+            column=absent[0],
+        )
+    for name in keep:
+        if name not in file.columns:
+            raise missing_column(f"Target: {file.path} has", name, file.columns)

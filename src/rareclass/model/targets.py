@@ -293,8 +293,8 @@ def stream_target(first: pl.Series, positive: Positive) -> RareClassFacts:
     >>> stream_target(pl.Series("y", ["no", None]), None).rare_label
     'yes'
     """
-    values, names = read_rare_or_rest(first, positive).values, dict[float, str]()
-    for value, cell in zip(values.tolist(), first, strict=True):
+    names = dict[float, str]()
+    for value, cell in zip(read_rare_or_rest(first, positive), first, strict=True):
         names.setdefault(value, str(cell).strip())
     named = positives(positive)
     rest = names.get(0.0, "rest" if named else "0")

@@ -235,7 +235,7 @@ def with_threshold(
         file = open_table(data, text)
         columns = None if rule is None else rule.columns_of(file, time)
         own = (
-            labelled_scores(model, file, str(data), InputSummary()).labelled()
+            labelled_scores(model, file, str(data), model.new_summary()).labelled()
             if checked is None
             else checked.known
         )

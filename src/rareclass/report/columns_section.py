@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rareclass.errors import first_names
 from rareclass.metrics.column_drift import MOVED, MOVED_FAR
-from rareclass.model.columns import ColumnDrift, drift_block, worst_first
+from rareclass.model.drift import ColumnDrift, drift_block, worst_first
 from rareclass.report.drawing import BLUE, Display
 from rareclass.report.page import Fact, FactList, Note, PageBlock, Plots, Section
 from rareclass.table_block import TableBlock

@@ -9,7 +9,7 @@ import numpy as np
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.errors import first_names
 from rareclass.metrics import CheckedMeasures, Interval, interval
-from rareclass.model.columns import ColumnDrift
+from rareclass.model.drift import ColumnDrift
 from rareclass.model.evaluate import Promises
 from rareclass.model.model import Model
 from rareclass.report.page import Heading, Listing, PageBlock, Section, percent, whole

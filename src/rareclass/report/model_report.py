@@ -12,8 +12,8 @@ from rareclass.errors import command_line, counted, first_names, left_out_text, 
 from rareclass.metrics import CheckedMeasures, Interval
 from rareclass.metrics.intervals import amount_text
 from rareclass.metrics.weighted_rate import WeightedRate
-from rareclass.model.columns import ColumnDrift, columns_block
-from rareclass.model.drift import drift_of
+from rareclass.model.columns import columns_block
+from rareclass.model.drift import ColumnDrift, drift_of
 from rareclass.model.evaluate import Promises, judge_promises
 from rareclass.model.facts import CombinationFacts, KernelFacts, ModelFacts, MomentFacts, ScoredRows
 from rareclass.model.model import Model

@@ -78,17 +78,16 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     class, or a cell is no cost or no time.
     """
     check_rare_class(content)
-    file, seen = open_table(data, options.text), InputSummary()
+    file, seen = open_table(data, options.text), content.new_summary()
     of_budget = budget_time(content)  # an alert budget is looked at without being asked for
     may_look = options.time is None and options.journal is None
-    if may_look and not isinstance(file, SvmlightFile) and of_budget in file.columns:
+    if may_look and of_budget in file.columns:
         options = replace(options, time=of_budget)
     beside = _columns_beside(file, options)
-    is_table = not isinstance(file, SvmlightFile)
     keeper, known = RowKeeper(content.rare_class.labels), _known_labels(content, data, options)
 
     def look(cells: pl.DataFrame, scores: Floats, labels: pl.Series) -> None:
-        if is_table:
+        if file.columns:
             keeper.add(cells, scores, labels)
 
     labels = None if known is None else known.labels

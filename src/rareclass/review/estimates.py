@@ -113,10 +113,8 @@ def read_checked(
     is_rare = [label in facts.labels for label in kept.header.rare]
     code = np.array([-1, 0, *is_rare])[states.code + 1]
     sample = CheckedSample(code.astype(np.int8), states.weight, states.spread)
-    seen = InputSummary()
-    scores = np.concatenate(
-        [b.scores for b in model.score_batches(open_rows(data, text), [], seen)]
-    )
+    batches = model.score_batches(open_rows(data, text), [], InputSummary())
+    scores = np.concatenate([batch.scores for batch in batches])
     incomplete = tuple(kept.missing())
     name = Path(data).name if isinstance(data, str | Path) else "the table"
     return CheckedTable(name, scores, sample, incomplete)

@@ -5,7 +5,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ _MANY_ROWS = 1_000
 class _Window:
     """Counts over consecutive rows."""
 
-    seen: InputSummary = field(default_factory=InputSummary)
+    seen: InputSummary
     n_alerts: int = 0
 
 
@@ -60,7 +60,7 @@ class InputDrift:
         self._add_lock = Lock()  # so that rows can be added during a look
         self._waiting: list[tuple[pl.DataFrame, NDArray[np.float64]]] = []
         self._n_waiting = 0
-        self._window = _Window()
+        self._window = _Window(content.new_summary())
         self._full: _Window | None = None
 
     def add(self, rows: pl.DataFrame, scores: NDArray[np.float64]) -> bool:
@@ -96,11 +96,9 @@ class InputDrift:
         window.n_alerts += int((every > self._content.thresholds[-1]).sum())
         window.seen.n_rows += rows.height
         read = self._content.encoder.read(rows)
-        self._content.count_unlike(rows, read, window.seen, 0)
-        if window.seen.columns is not None:
-            window.seen.columns.add_scores(every)
+        self._content.count_unlike(rows, read, every, window.seen)
         if window.seen.n_rows >= WINDOW_ROWS:
-            self._window, self._full = _Window(), window
+            self._window, self._full = _Window(self._content.new_summary()), window
 
 
 class RowScores(NamedTuple):

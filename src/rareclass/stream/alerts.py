@@ -1,6 +1,7 @@
 """Alerts of a stream: which rows, within a budget, why, and the file that they are written to."""
 
 import csv
+import datetime as dt
 import io
 import json
 import math
@@ -17,7 +18,7 @@ from rareclass.online.ranker import OnlineRanker
 from rareclass.stream._threshold_jit import raise_alerts
 from rareclass.stream.log import FileMark, GrowingFile
 from rareclass.stream.options import AlertBudget
-from rareclass.stream.reading import Arrivals, plain_cell
+from rareclass.stream.reading import Arrivals
 from rareclass.tables.cells import writable
 
 N_REASONS = 3
@@ -276,9 +277,9 @@ class AlertFile(GrowingFile):
         alerts: list[dict[str, Any]] = []
         for row in np.flatnonzero(decided.is_alert).tolist():
             number = int(arrivals.numbers[arrivals.places[row]])
-            own = {name: plain_cell(cells[name][row]) for name in dict.fromkeys(columns)}
+            own = {name: _plain(cells[name][row]) for name in dict.fromkeys(columns)}
             values = (
-                number, arrivals.ids[row], None if times is None else plain_cell(times[row]),
+                number, arrivals.ids[row], None if times is None else _plain(times[row]),
                 float(scores[row]), int(decided.places[row]), int(decided.recent[row]),
                 float(decided.thresholds[row]), arrivals.rows.file, int(arrivals.rows.lines[row]),
             )  # fmt: skip
@@ -289,6 +290,15 @@ class AlertFile(GrowingFile):
             text = _as_csv(alerts, not self.mark.length) if is_csv else _as_json_lines(alerts)
             self.append(text, len(alerts))
         self.weights.forget()
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell as JSON can write it."""
+    if isinstance(cell, dt.date):
+        return cell.isoformat()
+    if isinstance(cell, float) and cell != cell:
+        return None
+    return cell if cell is None or isinstance(cell, (str, int, float, bool)) else str(cell)
 
 
 def _as_csv(alerts: list[dict[str, Any]], with_header: bool) -> str:

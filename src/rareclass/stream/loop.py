@@ -15,6 +15,7 @@ from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError, counted, no_rows, setting
 from rareclass.metrics.column_drift import ColumnShift
 from rareclass.model.targets import stream_target
+from rareclass.stored import plain_data
 from rareclass.stream.checkpoint import (
     Counters,
     LoadedCheckpoint,
@@ -82,14 +83,8 @@ class StreamReport(NamedTuple):
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the report as dictionaries and numbers."""
-        return {
-            **vars(self.counters),
-            **self._asdict(),
-            "measures": self.measures._asdict(),
-            "moved": [each._asdict() for each in self.moved],
-            "falls": [each._asdict() for each in self.falls],
-            "members": [each._asdict() for each in self.members],
-        }
+        plain = plain_data(self)
+        return plain.pop("counters") | plain
 
 
 class Event(NamedTuple):

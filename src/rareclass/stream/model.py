@@ -1,5 +1,6 @@
 """A checkpoint as a model: scores and evaluates files as one made by ``rareclass fit`` does."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,8 @@ class StreamEncoder:
 
     All columns are read as text, and parsed as the stream parses them.
     """
+
+    statistics_: None = None
 
     def __init__(self, encoder: OnlineEncoder) -> None:
         self._encoder = encoder
@@ -92,10 +95,11 @@ class StreamEncoder:
 
 def _column_of(schema: Schema, name: str, kind: Kind) -> Column:
     """A feature of the stream: its cells come as words, which the schema reads."""
-    marks, truth = True, ""
-    if kind == "category":
-        marks, truth = schema.reading_of(name).marks, schema.reading_of(name).truth
-    return Column(name, kind, _TREATMENT[kind], "string", marks=marks, truth=truth)  # type: ignore[arg-type]
+    column = Column(name, kind, _TREATMENT[kind], "string")
+    if kind != "category":
+        return column
+    reading = schema.reading_of(name)
+    return replace(column, marks=reading.marks, truth=reading.truth)
 
 
 def load_stream_model(path: Path) -> Model:

@@ -1,6 +1,5 @@
 """Rows as they come: bounded batches, what becomes of each row, and rows that wait for a label."""
 
-import datetime as dt
 import math
 import signal
 import threading
@@ -466,7 +465,8 @@ def _ids_and_labels(batch: Batch, schema: Schema) -> tuple[list[str | None], NDA
     if schema.id_column in batch.frame.columns:
         ids = read_strings(batch.frame[schema.id_column]).to_list()
     if schema.target in batch.frame.columns:
-        labels = np.array(read_rare_or_rest(batch.frame[schema.target], schema.positive).values)
+        read = read_rare_or_rest(batch.frame[schema.target], schema.positive)
+        labels = read.to_numpy(writable=True)
     return ids, labels
 
 
@@ -476,12 +476,3 @@ def _rows_with_cells(batch: Batch, schema: Schema) -> NDArray[np.bool_]:
     for cells in batch.frame.select(set(schema.features) & set(batch.frame.columns)):
         found |= ~are_empty(cells).to_numpy()
     return found
-
-
-def plain_cell(cell: Any) -> Any:
-    """Return a cell as JSON can write it."""
-    if isinstance(cell, dt.date):
-        return cell.isoformat()
-    if isinstance(cell, float) and cell != cell:
-        return None
-    return cell if cell is None or isinstance(cell, (str, int, float, bool)) else str(cell)

@@ -29,6 +29,7 @@ class SvmlightFile:
     """
 
     format_name = "svmlight"
+    columns: tuple[str, ...] = ()  # they have no names
 
     def __init__(self, path: Path) -> None:
         self.path = path
