@@ -308,7 +308,7 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
     for counts, words in (
         (seen.unseen_values, "values not seen in training"),
         (seen.outside, "values outside the training range, clipped to it"),
-        (seen.emptied, "empty cells in columns that had none in training"),
+        (seen.columns.emptied(), "empty cells in columns that had none in training"),
     ):
         if counts:
             notes.append(f"{words}: {_worst(counts, seen.n_rows)}.")

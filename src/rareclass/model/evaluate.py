@@ -441,10 +441,9 @@ def monitor_file(content: Model, data: TablePlace, text: TextSettings = DETECTED
     there = [each for each in content.encoder.columns if each.name in file.columns]
     rate, n_alerts = None, 0
     if there and len(there) < len(content.encoder.columns):
-        names, columns = [each.name for each in there], seen.columns
-        assert columns is not None
+        names = [each.name for each in there]
         for rows in named_columns(file, names).batches(names, batch_rows_for(len(names))):
-            columns.add(read_as_trained(rows, there, seen.n_rows + 1))
+            seen.columns.add(read_as_trained(rows, there, seen.n_rows + 1))
             seen.n_rows += rows.height
     else:
         threshold = content.threshold if content.has_rare_class else np.inf

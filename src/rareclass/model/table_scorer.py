@@ -239,7 +239,7 @@ class TableScorer:
                     read = self.encoder.read(typed)
                 scores, classes = self.score_and_classes(self.encode(read, n_before), n_before)
                 unlike = self.count_unlike(typed, read, scores, summary, n_before)
-                if summary.columns is not None:
+                if unlike is not None:
                     summary.columns.add_unused(batch)
                 rows = typed if with_rows else None
                 yield ScoredBatch(scores, batch.select(keep), rows, classes, unlike)
@@ -260,7 +260,6 @@ class TableScorer:
             )
         columns = list(self.encoder.columns)
         used = [column.name for column in columns]
-        unused = set() if summary.columns is None else summary.columns.unused
         if isinstance(file, SvmlightFile):
             encoder: Any = self.encoder
             for rows in file.batches(encoder.zero_based, encoder.n_features_):
@@ -270,7 +269,8 @@ class TableScorer:
         known = {column.name for column in self.facts.columns} | {self.target, *keep}
         summary.extra_columns = [name for name in file.columns if name not in known]
         summary.n_columns = len(columns)
-        names = list(dict.fromkeys([*used, *keep, *sorted(unused & set(file.columns))]))
+        compared = sorted(summary.columns.unused & {*file.columns})
+        names = list(dict.fromkeys([*used, *keep, *compared]))
         for batch in file.batches(names, batch_rows_for(len(names))):
             yield read_as_trained(batch, columns, summary.n_rows + 1), batch
 
@@ -278,7 +278,7 @@ class TableScorer:
         self, typed: Any, read: Any, scores: Scores, summary: InputSummary, n_before: int = 0
     ) -> UnlikeCells | None:
         """Compare rows and scores with training, where `summary` asks; `read` by the encoder."""
-        if summary.columns is None:
+        if not summary.columns.is_wanted:
             return None
         with self.naming_file():
             unlike = self.encoder.find_unlike(read)
