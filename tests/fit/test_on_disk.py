@@ -7,6 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from draws import quick
+from fit.test_ordinal import SETTINGS as OF_LEVELS
+from fit.test_ordinal import grades
 from made_tables import written
 from rareclass.errors import InputError
 from rareclass.fit import rows_on_disk as fit_memory
@@ -76,25 +79,32 @@ def test_the_rows_are_the_same(tmp_path, suffix):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        SETTINGS,
-        replace(SETTINGS, holdout=0.0, weigh_copies=False),
-        replace(SETTINGS, method=RankRCMethod()),
-    ],
+    ("name", "make", "settings"),
+    quick(
+        1,
+        [
+            ("t.parquet", grades, OF_LEVELS),
+            ("t.csv", grades, OF_LEVELS),
+            ("t.parquet", messy, SETTINGS),
+            ("t.parquet", messy, replace(SETTINGS, holdout=0.0, weigh_copies=False)),
+            ("t.parquet", messy, replace(SETTINGS, method=RankRCMethod())),
+        ],
+    ),
 )
-@pytest.mark.thorough
-def test_the_model_is_the_same(tmp_path, settings):
-    memory, disk = both(messy(tmp_path / "t.parquet"), settings)
+@pytest.mark.sampled(0)
+def test_the_model_is_the_same(tmp_path, name, make, settings):
+    memory, disk = both(make(tmp_path / name), settings)
+    assert isinstance(disk.rows, RowsOnDisk)
+    assert disk.target == memory.target
+    np.testing.assert_array_equal(disk.y, memory.y)
     one, other = train(memory, settings), train(disk, replace(settings, on_disk=True))
     assert other.method == one.method
     assert other.summary == one.summary
     assert other.notes == one.notes
-    np.testing.assert_allclose(
-        other.content.estimator.dual_coef_, one.content.estimator.dual_coef_, rtol=1e-7
-    )
-    assert other.content.threshold == pytest.approx(one.content.threshold, rel=1e-7)
-    forget = {"date", "quantiles", "held_out", "threshold"}
+    coef = [each.content.estimator.dual_coef_ for each in (other, one)]
+    np.testing.assert_allclose(*coef, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(other.content.thresholds, one.content.thresholds, rtol=1e-7)
+    forget = {"date", "quantiles", "held_out", "rule"}
     for name, value in facts_as_json(one.content.facts).items():
         if name not in forget:
             assert facts_as_json(other.content.facts)[name] == value, name

@@ -6,13 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from draws import quick
 from made_tables import written
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.errors import InputError
 from rareclass.fit.kernel_methods import OrdinalMethod
 from rareclass.fit.method import EncodedRows, Terms
-from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training import terms_of, train
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.metrics import mauc, roc_auc, vus
@@ -76,23 +74,6 @@ def test_the_target_is_read_in_order_and_has_no_rare_class_to_name(grades_file):
     assert data.n_copies > 20
     shop = next(column for column in data.columns if column.name == "shop")
     assert shop.kind == "high-cardinality category"
-
-
-@pytest.mark.sampled(0)
-@pytest.mark.parametrize("suffix", quick(1, [".parquet", ".csv"]))
-def test_rows_on_disk_give_the_same_model(tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr("rareclass.encoding.training_table.batch_rows_for", lambda n_columns: 130)
-    path, disk = grades(tmp_path / f"t{suffix}"), replace(SETTINGS, on_disk=True)
-    memory_set, disk_set = read(path), read(path, disk)
-    assert isinstance(disk_set.rows, RowsOnDisk)
-    assert disk_set.target == memory_set.target
-    np.testing.assert_array_equal(disk_set.y, memory_set.y)
-    one, other = train(memory_set, SETTINGS), train(disk_set, disk)
-    assert other.summary == one.summary
-    assert other.notes == one.notes
-    models = [outcome.content.estimator for outcome in (one, other)]
-    np.testing.assert_allclose(models[1].dual_coef_, models[0].dual_coef_, rtol=1e-7, atol=1e-12)
-    np.testing.assert_allclose(other.content.thresholds, one.content.thresholds, rtol=1e-7)
 
 
 def test_what_is_held_out_is_measured_by_levels(grades_file, trained):

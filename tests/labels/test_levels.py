@@ -74,7 +74,7 @@ def test_columns_that_bring_their_order_along():
 
 
 @pytest.mark.parametrize(
-    ("y", "levels", "message"),
+    ("y", "levels", "message"),  # or more options than levels
     [
         (None, None, "requires y to be passed"),
         ([1, 1], None, "one class only, 1"),
@@ -92,21 +92,17 @@ def test_columns_that_bring_their_order_along():
         (np.linspace(0.01, 1, 100), None, "100 different numbers in 100 rows, a measurement"),
         (np.arange(2000), None, "2,000 different numbers"),
         ([[1, 2], [2, 1]], None, "1d array"),
+        ([1, 2], {"n_rows": 3}, "inconsistent numbers of samples"),
+        ([1, 2], {"sample_weight": [0.0, 0.0]}, r"is zero|non-zero"),
+        ([1, 2], {"sample_weight": [0.0, 1.0]}, "one class only, 2"),
+        ([1, 2], {"sample_weight": [-1.0, 1.0]}, "sample_weight"),
     ],
 )
 def test_what_is_wrong_is_named(y, levels, message):
+    options = levels if isinstance(levels, dict) else {"levels": levels}
     with pytest.raises(ValueError, match=message):
-        read_levels(y, levels=levels)
+        read_levels(y, **options)
 
 
-def test_lengths_and_weights_are_checked():
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        read_levels([1, 2], n_rows=3)
-    with pytest.raises(ValueError, match=r"is zero|non-zero"):
-        read_levels([1, 2], [0.0, 0.0])
-    with pytest.raises(ValueError, match="one class only, 2"):
-        read_levels([1, 2], [0.0, 1.0])
-    with pytest.raises(ValueError, match="sample_weight"):
-        read_levels([1, 2], [-1.0, 1.0])
-    # A row of weight 0 is absent, whatever its label.
+def test_a_row_of_weight_0_is_absent_whatever_its_label():
     assert read_levels([1, 2, np.nan], [1.0, 1.0, 0.0]).classes.tolist() == [1, 2]

@@ -13,8 +13,8 @@ from rareclass.labels.partial_labels import UNLABELLED, read_partial_labels
 NAN = float("nan")
 
 
-def read(y, weight=None, pos_label=None):
-    return read_partial_labels(y, weight, pos_label, len(y))
+def read(y, weight=None, pos_label=None, n_rows=None):
+    return read_partial_labels(y, weight, pos_label, n_rows or len(y))
 
 
 UNLABELLED_WAYS = {
@@ -63,6 +63,7 @@ def test_every_way_to_leave_a_label_out(way):
     assert len(labels.classes) == 2
 
 
+NAMED = [0, 0, 1, 2, 2, 2, -1]
 CODES = st.lists(st.integers(-1, 3), min_size=1, max_size=30).filter(lambda c: max(c) >= 0)
 
 
@@ -102,48 +103,36 @@ def test_rows_of_each_kind_are_those_of_a_loop(codes, data):
 
 
 @pytest.mark.parametrize(
-    ("y", "weight", "rare", "majority"),
+    ("y", "options", "rare", "majority"),
     [
-        ([0, 0, 1], None, (1,), 0),
-        ([1, 1, 0], None, (0,), 1),
-        ([0, 1, -1], None, (1,), 0),  # of equals the last
-        ([0, 0, 1, 2, 2], None, (1, 2), 0),  # of equals the first is the majority
-        ([0, 1, 1, 2], None, (0, 2), 1),
-        (["b", "b", "a", "c"], None, ("a", "c"), "b"),
-        ([0, 0, 1, 2], [1.0, 1.0, 1.0, 0.0], (1,), 0),  # a label without weight gets no ball
-        ([3, 3, -1], None, (3,), -1),  # a stand-in where there is no other label
-        (["x", None, "x"], None, ("x",), "not x"),
-        ([True, None, None], None, (True,), False),
-        ([False, None, None], None, (False,), True),
+        ([0, 0, 1], {}, (1,), 0),
+        ([1, 1, 0], {}, (0,), 1),
+        ([0, 1, -1], {}, (1,), 0),  # of equals the last
+        ([0, 0, 1, 2, 2], {}, (1, 2), 0),  # of equals the first is the majority
+        ([0, 1, 1, 2], {}, (0, 2), 1),
+        (["b", "b", "a", "c"], {}, ("a", "c"), "b"),
+        ([0, 0, 1, 2], {"weight": [1, 1, 1, 0]}, (1,), 0),  # a label without weight gets no ball
+        ([3, 3, -1], {}, (3,), -1),  # a stand-in where there is no other label
+        (["x", None, "x"], {}, ("x",), "not x"),
+        ([True, None, None], {}, (True,), False),
+        ([False, None, None], {}, (False,), True),
+        (NAMED, {"pos_label": 0}, (0,), 2),
+        (NAMED, {"pos_label": [0, 1]}, (0, 1), 2),
+        (NAMED, {"pos_label": (2,)}, (2,), 0),
+        (NAMED, {"pos_label": np.array([1, 2])}, (1, 2), 0),
+        (NAMED, {"pos_label": [0, 1, 2]}, (0, 1, 2), -1),
     ],
 )
-def test_which_labels_are_rare_where_nobody_says(y, weight, rare, majority):
-    labels = read(y, weight)
+def test_which_labels_are_rare_where_they_are_named_and_where_nobody_says(
+    y, options, rare, majority
+):
+    labels = read(y, **options)
     assert labels.rare == rare
     assert labels.majority == majority
     assert labels.classes.tolist() == sorted({*labels.classes.tolist()})
     for row, label in enumerate(y):
         known = label is not None and not (isinstance(label, int) and label == -1)
         assert labels.code[row] == (labels.classes.tolist().index(label) if known else UNLABELLED)
-
-
-@pytest.mark.parametrize(
-    ("pos_label", "rare", "majority"),
-    [
-        (0, (0,), 2),
-        ([0, 1], (0, 1), 2),
-        ((2,), (2,), 0),
-        (np.array([1, 2]), (1, 2), 0),
-        ([0, 1, 2], (0, 1, 2), -1),
-    ],
-)
-def test_rare_labels_that_were_named(pos_label, rare, majority):
-    labels = read([0, 0, 1, 2, 2, 2, -1], pos_label=pos_label)
-    assert labels.rare == rare
-    assert labels.majority == majority
-    for k in (0, 1, 2):
-        rows = [i for i, label in enumerate([0, 0, 1, 2, 2, 2]) if label == k]
-        assert labels.rows_of(k).tolist() == rows
 
 
 @pytest.mark.parametrize(
@@ -161,15 +150,10 @@ def test_rare_labels_that_were_named(pos_label, rare, majority):
         ([0.0, np.inf], {}, "Input y contains infinity: row 1. Unlabelled rows are -1, None or N"),
         ([0.5, 1.2, 3.7], {}, "Unknown label type"),
         ([-1, 0, "yes"], {}, "both text and numbers: 'yes' in row 2 and 0 in row 1. Make all"),
+        ([0, 1, -1], {"n_rows": 4}, r"inconsistent numbers of samples: \[4, 3\]"),
+        (None, {"n_rows": 4}, "requires y to be passed, but the target y is None"),
     ],
 )
 def test_labels_that_will_not_do(y, options, message):
     with pytest.raises(ValueError, match=message):
         read(y, **options)
-
-
-def test_a_wrong_number_of_labels():
-    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[4, 3\]"):
-        read_partial_labels([0, 1, -1], None, None, 4)
-    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
-        read_partial_labels(None, None, None, 4)
