@@ -28,7 +28,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 3240,
+    "cli": 3225,
     "compare": 1400,
     "decide": 2004,
     "encoding": 2884,
@@ -37,7 +37,7 @@ MOST_CODE = {
     "explain": 375,
     "fit": 1842,
     "folds": 489,
-    "hunt": 833,
+    "hunt": 835,
     "hyperball": 1892,
     "kernels": 588,
     "labels": 897,
@@ -46,15 +46,15 @@ MOST_CODE = {
     "moments": 1570,
     "online": 2337,
     "ranking": 3739,
-    "report": 3072,
+    "report": 3084,
     "review": 1091,
     "rows": 1817,
     "serving": 1417,
-    "single files": 1974,
+    "single files": 1975,
     "stream": 1986,
     "tables": 4085,  # 1 from model: sparse rows have no named columns
 }
-MOST_LINES = {"src/rareclass": 74_418, "tests": 53_513, "benchmarks": 17_877}
+MOST_LINES = {"src/rareclass": 74_415, "tests": 53_513, "benchmarks": 17_877}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

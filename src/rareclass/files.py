@@ -292,8 +292,9 @@ def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> 
     """Raise `InputError` where `path` is one of the files read, `inputs` by their names."""
     for what, read in inputs.items():
         is_same = path == read
-        if isinstance(path, Path) and isinstance(read, Path) and path.exists() and read.exists():
-            is_same = path.samefile(read)
+        if isinstance(path, Path) and isinstance(read, Path):
+            is_same = path.resolve() == read.resolve()
+            is_same |= path.exists() and read.exists() and path.samefile(read)
         if is_same:
             raise existing_file(f"{option} {path} is {what}.", "Give another name.")
 

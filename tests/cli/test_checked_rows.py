@@ -234,6 +234,8 @@ def test_a_report_counts_alerts_and_says_how_many_rows_were_checked(month):
 def test_a_report_reads_the_checked_rows_with_their_weights(month):
     options = ReportOptions(journal=month.checked)
     rows = read_rows(month.model, month.table, options)
+    # Those of the estimates: what the slider counts is what the table says.
+    assert rows.weight @ rows.y == pytest.approx(rows.checked.n_rare.value)
     assert rows.weight.sum() == pytest.approx(600)
     assert (rows.y == month.y[rows.rows]).all()
     section = checked_section(rows.checked)

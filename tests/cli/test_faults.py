@@ -299,6 +299,8 @@ def test_outputs_never_replace_inputs(fitted, tmp_path):
     before = model.read_bytes(), new.read_bytes()
     says(complaint("evaluate", model, new, "--json", new), "--json", "is the file to be read")
     assert "is the model" in complaint("evaluate", model, new, "--json", model)
+    one = ("--out", tmp_path / "s.csv", "--json", tmp_path / "x" / ".." / "s.csv")
+    assert "is --out" in complaint("score", model, new, *one)
     (tmp_path / "m.csv").hardlink_to(model)
     assert "is the model" in complaint("score", model, new, "--out", tmp_path / "m.csv")
     assert (model.read_bytes(), new.read_bytes()) == before

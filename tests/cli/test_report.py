@@ -195,7 +195,7 @@ def test_a_stream(tmp_path):
     page = text_of(out.read_text())
     n_alerts = len(pl.read_csv(tmp_path / "a.csv"))
     says(page, "Stream for fraud = yes", "1,000 rows so far", f"{n_alerts} alerts, at most 20/200")
-    says(page, "Choose the threshold", "How it did over time", "Drift")
+    says(page, "Choose the threshold", "How it did over time", "Drift", "Alerts in each 25 rows")
     assert [each["auc"] for each in told["reports"]] == read_log(folder)["auc"].to_pylist()
     (tmp_path / "a.csv").unlink()
     run("report", folder, "-o", out, "--overwrite")

@@ -63,7 +63,7 @@ def test_contradictions_are_refused(fitted, tmp_path):
         (("--top", 0), ErrorKind.SETTING, ("--top 0",)),
         (("--threshold", "nan"), ErrorKind.SETTING, ("--threshold nan",)),
         (("--json", fitted.new), ErrorKind.EXISTING_FILE, ("--json", "new.csv")),
-        (("--json", tmp_path / "s.csv"), ErrorKind.COMBINATION, ("--json", "--out")),
+        (("--json", tmp_path / "s.csv"), ErrorKind.EXISTING_FILE, ("--json", "--out")),
     ):
         refusal(invoke(*words, *options), kind, *facts)
     assert not (tmp_path / "s.csv").exists()

@@ -208,7 +208,7 @@ def test_evaluate_says_how_frequent_alerts_are(month):
 def test_rows_of_a_report_have_their_ids(month):
     model, ids = load_model(month.model), payments(N, 1)["id"].to_list()
     for name in ("id", None):
-        rows = read_rows(model, month.new, ReportOptions(n_shown=5, id_column=name))
+        rows = read_rows(model, month.new, ReportOptions(rows=5, id_column=name))
         tables = [
             block
             for section in single_rows(model, rows, 5).sections

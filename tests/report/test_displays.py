@@ -22,12 +22,8 @@ from rareclass.report import (
 )
 
 OF_SCORES = [
-    AlertsDisplay,
-    GainsDisplay,
-    PrecisionRecallDisplay,
-    RocDisplay,
-    ScoreDistributionDisplay,
-]
+    AlertsDisplay, GainsDisplay, PrecisionRecallDisplay, RocDisplay, ScoreDistributionDisplay,
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

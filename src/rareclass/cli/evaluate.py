@@ -15,7 +15,6 @@ from rareclass.errors import combination_error, counted, left_out_text
 if TYPE_CHECKING:
     from rareclass.metrics import MissedCaseMeasures
     from rareclass.model.decisions import Confusion
-    from rareclass.model.drift import Drift
     from rareclass.model.evaluate import ProbabilityQuality
     from rareclass.model.model import Model
     from rareclass.tables.table_file import TablePlace
@@ -202,6 +201,7 @@ def monitor(options: MonitorOptions) -> None:
     tenths of the training values or the most frequent words, new values, empty cells. A column has
     moved from 0.1 on, and far from 0.25 on; changes that are not significant do not count.
     """
+    from rareclass.model.drift import drift_block
     from rareclass.model.evaluate import monitor_file
 
     data, written = options.table.place(options.given, "NEW"), options.written
@@ -212,17 +212,10 @@ def monitor(options: MonitorOptions) -> None:
     against = "" if trained is None else f", against {trained:,} of the training table"
     name = data.name if isinstance(data, Path) else str(data)
     console.print(f"{name}: {counted(found.seen.n_rows, 'row')}{against}", style="bold")
-    _print_moved(console, drift)
+    shown = [*drift.columns[len(drift.compared) :], *drift.compared]
+    styles = ["bold" if each.is_far else "" for each in shown]
+    screen.print_block(console, drift_block(shown), _MOST_LISTED, styles=styles)
     screen.print_drift(console, found.seen, drift)
     written.give(found.as_plain_data())
     if options.strict and drift.is_far:
         raise typer.Exit(cli.MOVED_FAR)
-
-
-def _print_moved(console: Console, drift: "Drift") -> None:
-    """Print the scores, and the columns, those that moved most first."""
-    from rareclass.model.drift import drift_block
-
-    shown = [*drift.columns[len(drift.compared) :], *drift.compared]
-    styles = ["bold" if each.is_far else "" for each in shown]
-    screen.print_block(console, drift_block(shown), _MOST_LISTED, styles=styles)

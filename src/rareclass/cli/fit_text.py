@@ -260,13 +260,10 @@ def _print_combination(
 
 def _weights(rows: "Sequence[LeaderboardRow]") -> str:
     """Return the members of the largest weights, all settings together; count the others."""
-    weights: dict[str, float] = {}
-    for row in rows:
-        weights[row.member] = weights.get(row.member, 0.0) + row.weight
-    used = sorted((name for name in weights if weights[name]), key=lambda name: -weights[name])
-    named = [f"{name} {weights[name]:.2f}" for name in used[:_MOST_IN_A_LINE]]
-    more = len(used) - len(named)
-    return ", ".join([*named, *([f"{more} more"] if more else [])])
+    weights = screen.weights_of_members(rows)
+    named = [f"{name} {weight:.2f}" for name, weight in weights.items() if weight]
+    more = len(named) - _MOST_IN_A_LINE
+    return ", ".join([*named[:_MOST_IN_A_LINE], *([f"{more} more"] if more > 0 else [])])
 
 
 def _columns_that_matter(importances: dict[str, float]) -> str:

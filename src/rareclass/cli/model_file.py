@@ -76,8 +76,8 @@ def threshold(options: ThresholdOptions) -> None:
     if out is not None:
         read = {} if data is None else {"the file to be read": data}
         cli.check_output(out, "--out", written.overwrite, read, may_be_inside=True)
-    inputs = {"the model": options.model} | ({"DATA": data} if data else {})
-    written.check(inputs)
+    named = {"the model": options.model, "DATA": data, "--out": out}
+    written.check({name: each for name, each in named.items() if each is not None})
     console = screen.output()
     content = _of_fit(options.model)
     screen.print_notes(console, *content.notices)

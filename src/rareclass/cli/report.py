@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.rule import COSTS, costs_of
-from rareclass.errors import InputError, combination_error
+from rareclass.errors import InputError, combination_error, setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from rareclass.report.reading import ReportOptions
     from rareclass.tables.table_file import TablePlace
 
-_OPTIONS = {
-    "--target": "target", "--time": "time", "--groups": "groups", "--cost": "costs",
-    "--rows": "n_shown", "--id": "id_column",
-}  # fmt: skip
+_OPTIONS = ("target", "time", "groups", "costs", "rows", "id_column")
 _TABLES = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
 
 
@@ -79,7 +76,7 @@ def report(asked: PageOptions) -> None:
     asked.written.check(inputs)
     others = asked.compare
     if journal is not None:
-        _refuse(options, "--journal", ("--target", "--time", "--groups"))
+        _refuse(options, "--journal", ("target", "time", "groups"))
         if data is None or others:
             raise _needs_data("--journal is for one model and the table of all rows.")
     if model.is_file() and _TABLES & {each.lower() for each in model.suffixes}:
@@ -118,7 +115,7 @@ def _of_scores(
         raise combination_error(
             f"{paths[0]} is a file of scores: which column has the classes?", "Name it by --target."
         )
-    _refuse(options, "A report of files of scores", ("--time", "--cost", "--rows", "--id"))
+    _refuse(options, "A report of files of scores", ("time", "costs", "rows", "id_column"))
     files = ScoreFiles(paths, options.target, truth, groups=options.groups, text=options.text)
     return report_on_scores(files)
 
@@ -133,7 +130,7 @@ def _of_models(
     if others:
         if data is None:
             raise _needs_data("--compare needs rows to compare on.")
-        _refuse(options, "--compare", ("--time", "--cost", "--rows"))
+        _refuse(options, "--compare", ("time", "costs", "rows"))
         from rareclass.report.comparison_report import report_on_models
 
         return report_on_models([model, *others], data, options)
@@ -152,22 +149,17 @@ def _of_models(
     content = cli.opened(model)
     if data is not None:
         return report_on_model(content, model, data, options)
-    for name in _given(options):
-        if name != "--cost":
-            raise _needs_data(f"{name} names a column of DATA, and no DATA is given.")
-    if any(isinstance(each, str) for each in (options.costs or {}).values()):
-        raise _needs_data("--cost names a column of DATA, and no DATA is given.")
+    has_column = any(isinstance(each, str) for each in (options.costs or {}).values())
+    for name in _OPTIONS:
+        if has_column if name == "costs" else vars(options)[name]:
+            raise _needs_data(f"{setting(name)} names a column of DATA, and no DATA is given.")
     return report_on_held_out(content, model, options.costs)
 
 
-def _given(options: "ReportOptions") -> list[str]:
-    return [option for option, name in _OPTIONS.items() if vars(options)[name]]
-
-
 def _refuse(options: "ReportOptions", what: str, refused: "Iterable[str]") -> None:
-    for name in _given(options):
-        if name in refused:
-            raise combination_error(f"{what} takes no {name}.", "Leave it out.")
+    for name in refused:
+        if vars(options)[name]:
+            raise combination_error(f"{what} takes no {setting(name)}.", "Leave it out.")
 
 
 def _needs_data(message: str) -> InputError:

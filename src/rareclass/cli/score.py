@@ -9,7 +9,7 @@ from rich.console import Console
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.method import read_seconds
-from rareclass.errors import combination_error, needed_for
+from rareclass.errors import needed_for
 
 if TYPE_CHECKING:
     from rareclass.model.score_file import Scoring
@@ -70,14 +70,10 @@ def score(options: ScoreOptions) -> None:
         options.alerts_only,
         options.unlike,
     )
-    written.check({"the file to be scored": data, "the model": options.model})
     cli.check_output(
         out, "--out", written.overwrite, {"the model": options.model}, may_be_inside=True
     )
-    if written.json_file is not None and written.json_file.resolve() == out.resolve():
-        raise combination_error(
-            f"--json {written.json_file} is the file of --out.", "Give another name."
-        )
+    written.check({"the file to be scored": data, "the model": options.model, "--out": out})
     content = cli.opened(options.model)
     scoring = score_rows(content, data, out, settings)
     print_scoring(screen.output(), scoring, screen.file_text(out))

@@ -247,14 +247,12 @@ def print_leaderboard(
     estimate: "RankingEstimate | None" = None,
 ) -> None:
     """Print what members reach on rows that their folds held out, those in the model first."""
-    members: dict[str, list[LeaderboardRow]] = {}
-    for row in (*rows, *also_tried):
-        members.setdefault(row.member, []).append(row)
-    weights = {name: sum(row.weight for row in own) for name, own in members.items()}
+    every = [*rows, *also_tried]
+    weights = weights_of_members(every)
     console.print("Members, on their held-out folds", style="bold")
     lines, styles = [], []
-    for name in sorted(members, key=lambda name: -weights[name]):
-        own, weight = members[name], weights[name]
+    for name, weight in weights.items():
+        own = [row for row in every if row.member == name]
         best = own[0]  # settings are in order of merit
         low, high = map(measure_text, (best.average_precision_low, best.average_precision_high))
         used = [row.setting for row in own if row.weight] or [best.setting]
@@ -272,13 +270,21 @@ def print_leaderboard(
         styles.append("" if weight else "dim")
     heads = ("Member", "Weight", "AUC", "AP", "95% interval", "Seconds", "Settings")
     print_table(console, heads, lines, folded=("Settings",), styles=styles)
-    if estimate is not None and _seems_worse(estimate, [*rows, *also_tried]):
+    if estimate is not None and _seems_worse(estimate, every):
         print_notes(
             console,
             "a member above can seem better than the combination: its figures are of its best "
             "setting, on the rows that chose the setting. The combination is measured on rows "
             "that it did not learn from.",
         )
+
+
+def weights_of_members(rows: Sequence["LeaderboardRow"]) -> dict[str, float]:
+    """Return the weight of each member, all settings together; the largest first."""
+    weights = dict.fromkeys((row.member for row in rows), 0.0)
+    for row in rows:
+        weights[row.member] += row.weight
+    return dict(sorted(weights.items(), key=lambda each: -each[1]))
 
 
 def _seems_worse(estimate: "RankingEstimate", rows: Sequence["LeaderboardRow"]) -> bool:
@@ -352,10 +358,8 @@ def _moved(drift: "Drift") -> list[str]:
 
 
 def _worst(cells: "Counter[str]", n_rows: int) -> str:
-    worst = cells.most_common(_MOST_NAMED)
-    listed = ", ".join(f"{name} ({count:,}, {_share(count / n_rows)})" for name, count in worst)
-    n_more = len(cells) - len(worst)
-    return listed + (f" and {counted(n_more, 'more column')}" if n_more > 0 else "")
+    named = [f"{name} ({n:,}, {_share(n / n_rows)})" for name, n in cells.most_common()]
+    return first_names(named, _MOST_NAMED)
 
 
 def _in_10_000(share: "Interval") -> str:

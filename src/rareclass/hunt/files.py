@@ -178,7 +178,9 @@ def _on_side(line: dict[str, Any], side: str) -> str:
     low, high = line[f"{side}_low"], line[f"{side}_high"]
     if low is None or high is None or low != low or high != high:
         return "no rows"
-    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+    if f"{low:.4g}" != f"{high:.4g}":
+        return f"{low:.4g} to {high:.4g}"
+    return f"{low:.4g}" if low == high else f"{low:.6g} to {high:.6g}"  # such as years
 
 
 def typical_values(table: HuntTable, hunt: Hunt) -> list[dict[str, Any]]:

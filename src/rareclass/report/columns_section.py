@@ -122,6 +122,7 @@ class ImportanceDisplay(Display):
         ax.barh(range(len(shown)), [value for _, value in shown], color=BLUE, height=0.65)
         ax.set_yticks(range(len(names)), names, parse_math=False)
         ax.grid(axis="y", visible=False)
+        ax.locator_params(axis="x", nbins=6)
         ax.set_xlabel("importance")
 
 

@@ -8,6 +8,7 @@ import io
 import re
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -60,7 +61,8 @@ _STYLE: dict[Any, Any] = {
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
     "figure.facecolor": "none",
-    "legend.frameon": False,
+    "legend.edgecolor": "none",
+    "legend.facecolor": PAPER,
     "legend.fontsize": 8.5,
     "path.simplify": True,
 }
@@ -76,28 +78,28 @@ def new_figure(size: tuple[float, float], name: str) -> "Figure":
 
 
 def share_axis(axis: Any, label: str) -> None:
-    """Format an axis of shares from 0 to 1 in percent."""
+    """Format an axis of shares in percent, with as many digits as its range needs."""
     from matplotlib.ticker import PercentFormatter
 
-    axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axis.set_major_formatter(PercentFormatter(1.0))
     axis.set_label_text(label)
 
 
-def log_axis(axis: Any, label: str, percent: bool = False) -> None:
-    """Make an axis logarithmic, with plain numbers or percent at its powers of ten."""
+def log_axis(axis: Any, label: str, percent: bool = False, times: Sequence[int] = (1,)) -> None:
+    """Make an axis logarithmic, with plain numbers or percent at some `times` powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis._set_axes_scale("log")
-    axis.set_major_locator(LogLocator(numticks=8))
-    axis.set_major_formatter(FuncFormatter(_percent if percent else _plain))
+    axis.set_major_locator(LogLocator(subs=times, numticks=8))
+    axis.set_major_formatter(FuncFormatter(_percent if percent else plain_number))
     axis.set_minor_formatter(NullFormatter())
     axis.set_label_text(label)
 
 
-def _plain(value: float, _: Any = None) -> str:
+def plain_number(value: float, _: Any = None) -> str:
     """Format a number without an exponent.
 
-    >>> _plain(1000.0), _plain(0.01)
+    >>> plain_number(1000.0), plain_number(0.01)
     ('1,000', '0.01')
     """
     return f"{value:,.0f}" if value >= 1 else f"{value:g}"

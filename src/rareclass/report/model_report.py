@@ -64,8 +64,10 @@ def report_on_model(
         days = Subgroups.of(rows.time_column, names, rows.y, rows.scores, threshold, in_order=True)
     if rows.groups is not None and options.groups is not None:
         groups = Subgroups.of(options.groups, rows.groups, rows.y, rows.scores, threshold)
+    area = None if rows.checked is None else rows.checked.average_precision
     judged = replace(
         judged,
+        average_precision=area or judged.average_precision,
         columns=drift_of(rows.seen, None).columns,
         rows=rows.name,
         promises=promises,
@@ -73,7 +75,7 @@ def report_on_model(
         groups=groups,
         checked=rows.checked,
     )
-    single = single_rows(content, rows, options.n_shown)
+    single = single_rows(content, rows, options.rows)
     of_columns: list[Section] = []
     if content.facts.importances or single.reasons:
         importances, reasons = content.facts.importances, single.reasons or {}
@@ -162,13 +164,13 @@ def _page(judged: JudgedModel, sections: Sequence[Section], subtitle: str) -> Re
     target, checked = judged.model.rare_class, judged.checked
     table, unit = judged.table, judged.table.alert_unit
     precision, recall = table.precision.at(judged.own), table.recall.at(judged.own)
-    area, alerts = judged.average_precision, table.alerts_at(judged.own)
+    alerts = table.alerts_at(judged.own)
     if checked is not None:
         # Every score is known: alerts are counted, and only what is rare is estimated.
         rate = WeightedRate.counted(checked.n_above, checked.n_rows).interval(LEVEL)
         alerts = Interval(*(each * table.n_rows * table.per_alert for each in rate))
         precision = checked.precision or precision
-        recall, area = checked.recall or recall, checked.average_precision or area
+        recall = checked.recall or recall
     found = ", and so finds none of the rare rows."
     if not math.isnan(precision.value):
         found = (
@@ -181,7 +183,7 @@ def _page(judged: JudgedModel, sections: Sequence[Section], subtitle: str) -> Re
             "Alerts that are rare (precision)", percent(precision.value), percent_bounds(precision)
         ),
         KeyFigure(unit.capitalize(), amount_text(alerts.value), alerts.amount_bounds()),
-        figure_of("Average precision", area),
+        figure_of("Average precision", judged.average_precision),
         figure_of("AUC", judged.auc),
     )
     return ReportPage(
@@ -318,8 +320,9 @@ def checked_section(found: CheckedMeasures) -> Section:
         + " ".join(found.sentences())
     )
     note = (
-        "All figures and curves of this page count each checked row as the number of rows that it "
-        "stands for. The intervals of this table are about all rows here."
+        "The slider and the curves count each checked row as the number of rows that it stands "
+        "for. The recall and the average precision of this table also allow for few checked rows, "
+        "and its intervals are about all rows here."
     )
     table = replace(found.block(), title="Estimates for all rows")
     return Section("checked", "Estimates from the checked rows", lead, (table, Note(note)))

@@ -229,7 +229,9 @@ def percent_with_bounds(interval: Interval) -> str:
 def percent_bounds(interval: Interval) -> str:
     r"""Format the bounds of a share.
 
-    >>> percent_bounds(Interval(0.31, 0.26, 0.364))
-    '26.0 to 36.4\xa0%'
+    >>> percent_bounds(Interval(0.31, 0.26, 0.364)), percent_bounds(Interval(0.5, 0.5, 0.5))
+    ('26.0 to 36.4\xa0%', 'exact')
     """
+    if interval.low == interval.high:
+        return "exact"
     return f"{percent_number(interval.low)} to {percent(interval.high)}"

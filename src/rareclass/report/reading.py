@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare
 from rareclass.errors import fit_of_a_rare_class, setting, setting_error
-from rareclass.metrics import CheckedMeasures, checked_measures
+from rareclass.metrics.checked import CheckedMeasures, checked_measures, weights_at
 from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassScores
@@ -37,7 +37,7 @@ class ReportOptions:
     time: str | None = None
     groups: str | None = None
     costs: Mapping[str, float | str] | None = None
-    n_shown: int = 0  # rows whose cells may be shown
+    rows: int = 0  # the highest, whose cells may be shown
     text: TextSettings = DETECTED
     id_column: str | None = None  # by which single rows are named
     journal: Path | None = None  # of the rows that were checked
@@ -138,8 +138,8 @@ def _known_labels(content: Model, data: TablePlace, options: ReportOptions) -> _
     target = content.rare_class
     names = pl.Series([None, target.rest_label, target.labels[0]], dtype=pl.String)
     code = np.where(checked.rows_that_count(), checked.sample.y, -1)
-    measures = checked_measures(checked.scores, checked.sample, content.threshold)
-    return _Known(names.gather(code + 1), checked.sample.weight, measures)
+    at = checked.scores, checked.sample, content.threshold
+    return _Known(names.gather(code + 1), weights_at(*at), checked_measures(*at))
 
 
 def check_rare_class(content: Model) -> RareDecision:

@@ -191,7 +191,7 @@ class MeasuresDisplay(Display):
 def _measures_section(log: Sequence[LoggedReport], window: int, top: int) -> Section:
     n_fell = sum(bool(each.falls) for each in log)
     last = f" In the last report {', '.join(log[-1].falls)} had fallen." if log[-1].falls else ""
-    lead = f"{n_fell or 'None'} of {len(log)} reports found a measure fallen.{last}"
+    lead = f"In {n_fell or 'none'} of {len(log)} reports a measure had fallen.{last}"
     plots = Plots((MeasuresDisplay(log, window, top).on_page(),))
     return Section("over-time", "How it did over time", lead, (plots,))
 
@@ -244,7 +244,7 @@ class DriftDisplay(Display):
         ax.axhline(MOVED_FAR, color=GREY, linestyle=":", label=f"moved far: {MOVED_FAR:g}")
         _rows_axis(ax)
         ax.set_xlim(0, self.log[-1].rows * 1.02)
-        log_axis(ax.yaxis, "stability index")
+        log_axis(ax.yaxis, "stability index", times=(1, 2, 5))
         ax.legend()
 
 
@@ -258,18 +258,20 @@ def _drift_section(log: Sequence[LoggedReport]) -> Section:
 
 
 class AlertsInTimeDisplay(Display):
-    """Alerts in stretches of a stream, with the threshold in force."""
+    """Alerts in parts of a stream of equal length, with the threshold in force."""
 
-    key, title, size = "alerts-over-time", "Alerts and their scores", WIDE
+    key, size = "alerts-over-time", WIDE
 
     def __init__(self, row: NDArray[Any], threshold: NDArray[Any], n_rows: int) -> None:
         self.row, self.threshold = row, threshold
         self.edges = np.linspace(0, max(n_rows, row.max()), 41)
         self.counts, _ = np.histogram(row, self.edges)
+        self.per = f"{self.edges[1]:,.0f} rows"
+        self.title = f"Alerts in each {self.per}, and the threshold"  # type: ignore[misc]
 
     def _words(self) -> str:
         return (
-            f"Bars: alerts in each of 40 stretches of {self.edges[1]:,.0f} rows. The line is the "
+            f"Bars: alerts in each of 40 parts of the stream, of {self.per}. The line is the "
             "threshold in force, which follows the recent scores."
         )
 
@@ -284,7 +286,8 @@ class AlertsInTimeDisplay(Display):
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
         ax.stairs(self.counts, self.edges, fill=True, color=BLUE, alpha=0.45)
-        ax.set_ylabel("alerts in a stretch")
+        ax.set_ylabel(f"alerts in {self.per}")
+        ax.set_xlim(0.0, self.edges[-1])
         _rows_axis(ax)
         beside: Any = ax.twinx()
         step = max(1, len(self.row) // _MOST_POINTS)
@@ -295,7 +298,7 @@ class AlertsInTimeDisplay(Display):
 
 
 def _alerts_section(state: SavedStream, n_rows: int, n_alerts: int, budget: str) -> Section:
-    """Section on alerts in stretches of the stream, with the threshold in force."""
+    """Section on alerts over time, with the threshold in force."""
     lead = f"{n_alerts:,} alerts, at most {budget}."
     path = state.options["alert_file"]
     if path is None or not Path(path).is_file():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.metrics.intervals import amount_text
-from rareclass.report.drawing import BLUE, VERMILLION, log_axis, share_axis
+from rareclass.report.drawing import BLUE, VERMILLION, log_axis, plain_number, share_axis
 from rareclass.report.page import (
     PagePart,
     Plot,
@@ -149,6 +149,7 @@ class CostDisplay(TableDisplay):
         log_axis(ax.xaxis, self.table.alert_unit)
         ax.set_xlim(x[kept][0], x[kept][-1])
         ax.set_ylim(0.0, None)
+        ax.yaxis.set_major_formatter(plain_number)
         ax.set_ylabel(f"cost on these rows ({self.table.cost_words})")
         ax.legend()
 
