@@ -35,14 +35,14 @@ MOST_CODE = {
     "ensemble": 2956,
     "estimators": 345,
     "explain": 375,
-    "fit": 1842,
+    "fit": 1830,
     "folds": 489,
     "hunt": 835,
     "hyperball": 1892,
     "kernels": 588,
     "labels": 897,
     "metrics": 1874,
-    "model": 4016,
+    "model": 4013,
     "moments": 1570,
     "online": 2337,
     "ranking": 3739,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1986,
     "tables": 4085,  # 1 from model: sparse rows have no named columns
 }
-MOST_LINES = {"src/rareclass": 74_415, "tests": 53_513, "benchmarks": 17_877}
+MOST_LINES = {"src/rareclass": 74_391, "tests": 53_511, "benchmarks": 17_877}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -14,7 +14,8 @@ from cli.conftest import facts_of, fit_in_vain
 from command_line import QUICK, fit_in, invoke, json_of, printed, run, says, scores_of
 from draws import quick
 from made_tables import purchases
-from rareclass.fit.hold_out import JudgedRows, baselines
+from rareclass.fit.hold_out import baselines
+from rareclass.fit.method import EncodedRows
 from rareclass.model.model_file import load_model
 
 
@@ -100,21 +101,18 @@ def test_they_are_scikit_learns_with_their_defaults():
     X = random.normal(size=(400, 3)) + y[:, None]
     weight = random.integers(1, 3, 400).astype(float)
     train, test = np.arange(400) < 300, np.arange(400) >= 300
-    rows = JudgedRows(X[train], y[train], weight[train], X[test], y[test], weight[test])
-    boosting, logistic = baselines([rows])
+    parts = [EncodedRows(X[rows], y[rows], weight[rows]) for rows in (train, test)]
+    boosting, logistic = baselines([parts])
     models = (HistGradientBoostingClassifier(random_state=0), LogisticRegression(max_iter=1000))
     for found, model in zip((boosting, logistic), models, strict=True):
         model.fit(X[train], y[train], sample_weight=weight[train])
         scores = model.decision_function(X[test])
-        assert found.auc == pytest.approx(
-            roc_auc_score(y[test], scores, sample_weight=weight[test])
-        )
-        assert found.average_precision == pytest.approx(
-            average_precision_score(y[test], scores, sample_weight=weight[test])
-        )
+        measures = roc_auc_score, average_precision_score
+        expected = [each(y[test], scores, sample_weight=weight[test]) for each in measures]
+        assert [found.auc, found.average_precision] == pytest.approx(expected)
         assert found.seconds > 0.0
     thin = sparse.csr_matrix(X)
-    alone = baselines([JudgedRows(thin[train], y[train], None, thin[test], y[test], None)])
+    alone = baselines([[EncodedRows(thin[rows], y[rows], None) for rows in (train, test)]])
     assert [each.name for each in alone] == ["logistic regression"]
 
 

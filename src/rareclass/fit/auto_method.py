@@ -103,7 +103,7 @@ class AutoMethod(Method[RareClassifier]):
             model.set_params(pos_label=[k for k in np.unique(rows.y).tolist() if k])
         with warnings_as(notes, _say):
             # The file names members, and holds what they learned.
-            rows.fit(model, **rows.folds)
+            rows.fit(model, groups=rows.groups, time=rows.time)
             return model.set_params(members=list(self.members))
 
     def as_learned(self, model: RareClassifier, columns: Sequence[Column]) -> list[Column]:

@@ -1,7 +1,7 @@
 """Rows that are held out for the estimate, and what plain methods reach on the same rows."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from rareclass.errors import setting
+from rareclass.fit.method import EncodedRows
 from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training_set import FitSettings, TrainingSet
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
@@ -147,46 +148,35 @@ class Baseline:
     seconds: float  # of learning
 
 
-class JudgedRows(NamedTuple):
-    """Encoded rows to learn from and to be judged on, with codes of a rare class 1."""
-
-    X: Any
-    y: np.ndarray
-    weight: np.ndarray | None
-    tested: Any
-    y_tested: np.ndarray
-    weight_tested: np.ndarray | None
-
-
-def baselines(parts: Iterable[JudgedRows]) -> list[Baseline]:
+def baselines(parts: Sequence[tuple[EncodedRows, EncodedRows]]) -> list[Baseline]:
     """scikit-learn's histogram boosting and logistic regression, with their defaults.
 
-    On the rows judged in all parts together, with scores of each part measured from the mean of its
+    A part is rows to learn from and rows to be judged on, those of the rare class with code 1. On
+    the rows judged in all parts together, with scores of each part measured from the mean of its
     majority in deviations. Boosting takes no sparse rows.
     """
-    parts = list(parts)
-    y = np.concatenate([part.y_tested for part in parts]) == 1
-    weights = [part.weight_tested for part in parts if part.weight_tested is not None]
+    y = np.concatenate([tested.y for _, tested in parts]) == 1
+    weights = [tested.weight for _, tested in parts if tested.weight is not None]
     weight = np.concatenate(weights) if weights else None
     found = []
     for name, plain in _plain_methods().items():
-        if sparse.issparse(parts[0].X) and name == "histogram boosting":
+        if sparse.issparse(parts[0][0].X) and name == "histogram boosting":
             continue
         start = time.perf_counter()
         with threadpool_limits(count_threads(None), user_api="openmp"):
-            models = [clone(plain).fit(part.X, part.y, sample_weight=part.weight) for part in parts]
+            models = [learned.fit(clone(plain)) for learned, _ in parts]
         seconds = time.perf_counter() - start
         scores = np.concatenate(
-            [_standardised(model, part) for model, part in zip(models, parts, strict=True)]
+            [_standardised(model, rows) for model, (_, rows) in zip(models, parts, strict=True)]
         )
         measures = roc_auc(y, scores, weight), average_precision(y, scores, weight)
         found.append(Baseline(name, *measures, seconds))
     return found
 
 
-def _standardised(model: Any, part: JudgedRows) -> np.ndarray:
-    scores: np.ndarray = model.decision_function(part.tested)
-    return match_majority(MajorityScores.of(scores[part.y_tested != 1]))(scores)
+def _standardised(model: Any, rows: EncodedRows) -> np.ndarray:
+    scores: np.ndarray = model.decision_function(rows.X)
+    return match_majority(MajorityScores.of(scores[rows.y != 1]))(scores)
 
 
 def _plain_methods() -> dict[str, Any]:

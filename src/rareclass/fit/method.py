@@ -74,12 +74,6 @@ class EncodedRows(NamedTuple):
             (np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in np.unique(number)
         ]
 
-    @property
-    def folds(self) -> dict[str, NDArray[Any]]:
-        """Columns that rows are held out by, as `fit` names them."""
-        columns = {"groups": self.groups, "time": self.time}
-        return {name: column for name, column in columns.items() if column is not None}
-
 
 class Terms(NamedTuple):
     """On what terms a method learns."""

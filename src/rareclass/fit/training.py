@@ -23,7 +23,6 @@ from rareclass.findings import warnings_as
 from rareclass.fit.hold_out import (
     NO_ESTIMATE,
     Baseline,
-    JudgedRows,
     baselines,
     plan_hold_out,
     pooled,
@@ -369,8 +368,8 @@ class _Training:
             learned, tested = data.take(kept), data.take(held_out)
             encoder: Any = data.new_encoder(settings.seed)
             X = encoder.fit_transform(learned.rows, learned.y, learned.weight)
-            new = encoder.transform(tested.rows)
-            parts.append(JudgedRows(X, learned.y, learned.weight, new, tested.y, tested.weight))
+            new = EncodedRows(encoder.transform(tested.rows), tested.y, tested.weight)
+            parts.append((EncodedRows(X, learned.y, learned.weight), new))
         return baselines(parts)
 
     def light(self) -> ScoredRows | None:

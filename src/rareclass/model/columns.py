@@ -200,14 +200,7 @@ def _trained_scores(held_out: ScoredRows) -> TrainedColumn:
     return TrainedColumn(SCORES, SCORES, "", NumberBins(edges), counts, 0.0)
 
 
-class Tenths(NamedTuple):
-    """Inner edges of bins, and the share of the rows in each bin."""
-
-    edges: Floats
-    shares: Floats
-
-
-def tenths(knots: Floats, ranks: Floats) -> Tenths:
+def tenths(knots: Floats, ranks: Floats) -> tuple[Floats, Floats]:
     """Inner edges of about equal shares of a training column, and the share of each bin.
 
     `knots` are values in increasing order, `ranks` the share of the rows below each plus half of
@@ -219,12 +212,12 @@ def tenths(knots: Floats, ranks: Floats) -> Tenths:
     ([0.5], [0.9, 0.1])
     """
     if len(knots) < 2:
-        return Tenths(np.empty(0), np.ones(1))
+        return np.empty(0), np.ones(1)
     below = _shares_below(ranks)
     middles = (knots[1:] + knots[:-1]) / 2.0
     wanted = np.arange(1, _N_BINS) / _N_BINS
     places = np.unique(np.abs(below[:, None] - wanted).argmin(axis=0))
-    return Tenths(middles[places], np.diff(np.concatenate([[0.0], below[places], [1.0]])))
+    return middles[places], np.diff(np.concatenate([[0.0], below[places], [1.0]]))
 
 
 def _shares_below(ranks: Floats) -> Floats:
