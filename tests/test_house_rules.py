@@ -40,7 +40,7 @@ MOST_CODE = {
     "hunt": 835,
     "hyperball": 1892,
     "kernels": 588,
-    "labels": 897,
+    "labels": 893,
     "metrics": 1874,
     "model": 4013,
     "moments": 1570,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1986,
     "tables": 4085,  # 1 from model: sparse rows have no named columns
 }
-MOST_LINES = {"src/rareclass": 74_391, "tests": 53_511, "benchmarks": 17_877}
+MOST_LINES = {"src/rareclass": 74_385, "tests": 53_508, "benchmarks": 17_877}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

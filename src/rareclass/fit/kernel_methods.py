@@ -122,7 +122,7 @@ class KernelMethod(Method):
         """Return what scores rows: no whitener, which would be most of the file."""
         return KernelRanking.of(model)
 
-    def given(self, rows: EncodedRows, n_rare: int, terms: Terms) -> dict[str, Any]:
+    def given(self, n_rare: int, terms: Terms) -> dict[str, Any]:
         """Parameters of the machine that every fit has, for so many rare rows."""
         return {
             "landmarks": choose_landmarks(n_rare),
@@ -182,7 +182,7 @@ class RankRCMethod(KernelMethod):
             terms.memory,
             instead=f"give {setting('method', 'mibc')}, which has no kernel",
         )
-        shared = {"pos_label": 1} | self.given(rows, n_rare, terms)
+        shared = {"pos_label": 1} | self.given(n_rare, terms)
         if terms.folds < 2:
             lam = self.lam_unchosen("rare rows for cross-validation: the threshold", notes)
             model: RankRC = rows.fit(RankRC(lam=lam, width=self.width or "mean", **shared))
@@ -250,7 +250,7 @@ class OrdinalMethod(KernelMethod):
             n_rare, rows.X.dtype.itemsize, terms.memory, "rows outside the majority level"
         )
         # Whichever levels these rows have.
-        shared = {"levels": list(range(rows.n_codes))} | self.given(rows, n_rare, terms)
+        shared = {"levels": list(range(rows.n_codes))} | self.given(n_rare, terms)
         if terms.folds < 2:
             lam = self.lam_unchosen("rows for cross-validation: the thresholds", notes)
             model: OrdinalRankRC = rows.fit(OrdinalRankRC(lam=lam, **shared))

@@ -57,12 +57,6 @@ class PartialLabels(NamedTuple):
         """Weights of some rows."""
         return np.ones(len(rows)) if self.weight is None else self.weight[rows]
 
-    def without(self, rows: np.ndarray) -> "PartialLabels":
-        """Return the labels without those of some rows."""
-        code = self.code.copy()
-        code[rows] = UNLABELLED
-        return self._replace(code=code)
-
     def _present(self, chosen: np.ndarray) -> np.ndarray:
         return np.flatnonzero(chosen if self.weight is None else chosen & (self.weight > 0.0))
 

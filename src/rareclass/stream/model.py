@@ -95,7 +95,7 @@ class StreamEncoder:
 
 def _column_of(schema: Schema, name: str, kind: Kind) -> Column:
     """A feature of the stream: its cells come as words, which the schema reads."""
-    column = Column(name, kind, _TREATMENT[kind], "string")
+    column = Column(name, kind, _TREATMENT[kind], "string")  # type: ignore[arg-type]
     if kind != "category":
         return column
     reading = schema.reading_of(name)
