@@ -312,9 +312,9 @@ def test_options_that_contradict(tmp_path):
         ((*by_day, "--time", "country"), ErrorKind.CELL, ("Line 2", "'country'", "'DE'")),
     ):
         refusal(streamed(path, folder, *more), kind, *facts)
-    refusal(streamed(tmp_path, folder, "--alert-file", alerts), together, alerts)
+    alone, more = ("--alert-file", alerts), ("--alert-file", alerts, "--alerts", "5/100")
+    refusal(streamed(tmp_path, folder, *alone), ErrorKind.EXISTING_FILE, alerts)
     alerts.write_text("something else\n")
-    more = ("--alert-file", alerts, "--alerts", "5/100")
     refusal(streamed(path, folder, *more), ErrorKind.EXISTING_FILE, alerts)
     assert alerts.read_text() == "something else\n"
     assert not folder.exists()

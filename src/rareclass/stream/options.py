@@ -16,6 +16,7 @@ from rareclass.errors import (
     setting_error,
     unknown_name,
 )
+from rareclass.files import check_not_inside
 from rareclass.parameters import is_number, opt, read_number, read_rate
 from rareclass.remote import path_of
 
@@ -217,13 +218,7 @@ def check_alert_options(
             "Give a name that ends in .jsonl or .csv.",
             ErrorKind.FILE_FORMAT,
         )
-    rows = path_of(source)
-    if rows.is_dir() and rows.resolve() in path.resolve().parents:
-        raise combination_error(
-            f"{setting('alert_file', path)} lies in the folder of the rows, and would be read "
-            "again.",
-            "Give a file elsewhere.",
-        )
+    check_not_inside(path, setting("alert_file"), path_of(source))
     parsed = None if budget is None else AlertBudget.parse(budget)
     if parsed is not None and parsed.rows is None and time_column is None:
         raise combination_error(
