@@ -31,7 +31,7 @@ MOST_CODE = {
     "cli": 3225,
     "compare": 1400,
     "decide": 2004,
-    "encoding": 2884,
+    "encoding": 2883,
     "ensemble": 2956,
     "estimators": 345,
     "explain": 375,

@@ -290,8 +290,7 @@ class TypedColumns(ReadsColumns):
         self, columns: Sequence[Column], statistics_: TableStatistics | None = None
     ) -> None:
         self.columns = columns
-        if statistics_ is not None:
-            self.statistics_ = statistics_
+        self.statistics_ = statistics_  # type: ignore[assignment]
 
     def fit_transform(self, frame: pl.DataFrame, *of_rows: Any) -> TypedTable:
         """Return the typed rows; nothing is learned of their labels and weights."""

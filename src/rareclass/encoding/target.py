@@ -83,7 +83,8 @@ def read_rare_or_rest(cells: pl.Series, positive: Positive) -> pl.Series:
 
     text = cells.cast(pl.String) if is_text_type(cells.dtype) else read_strings(cells)
     known = {each: label(each) for each in text.unique()}
-    return text.replace_strict(known, return_dtype=pl.Float64)
+    # Without any cell polars ignores the type.
+    return text.replace_strict(known, return_dtype=pl.Float64).cast(pl.Float64)
 
 
 def label_counts(labels: pl.Series) -> dict[str, int]:
