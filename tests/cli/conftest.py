@@ -4,6 +4,7 @@ import pytest
 
 from command_line import QUICK, complaint, fit_in, run
 from made_tables import purchases
+from rareclass.compare import compare_methods, leaderboard
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
@@ -42,6 +43,16 @@ def without_drawing(monkeypatch):
     """Plots are tested with the displays; drawing takes most of a page's time."""
     empty = '<svg viewBox="0 0 1 1"></svg>'
     monkeypatch.setattr("rareclass.report.drawing._written", lambda figure: empty)
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Let methods run here: a process of its own takes seconds to begin."""
+
+    def here(*given, **asked):
+        return compare_methods(*given, **{**asked, "isolate": False})
+
+    monkeypatch.setattr(leaderboard, "compare_methods", here)
 
 
 def learned(folder, table, *words):

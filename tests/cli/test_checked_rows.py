@@ -158,7 +158,7 @@ RULES = {
 JOURNALS = ("two strata", "alerts by chance", "two rounds", "repeated verdicts")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", JOURNALS)
 def test_threshold_and_evaluate_say_the_same(month, kind):
     path, cuts = journal_of(month, kind), np.quantile(month.scores, [0.5, 0.8, 0.9, 0.97])

@@ -14,7 +14,7 @@ from command_line import complaint, invoke, printed, run, run_with_json, says
 from faults import refusal
 from rareclass.cli import compare as cli_compare
 from rareclass.cli.screen import output
-from rareclass.compare import compare_methods, compare_scores, leaderboard, peers
+from rareclass.compare import compare_scores, leaderboard, peers
 from rareclass.compare.peers import NativeCategories, Words
 from rareclass.errors import ErrorKind
 from rareclass.tables.columns import Column
@@ -153,16 +153,6 @@ def test_bad_files_are_named_and_nothing_is_written(tmp_path, name, by_id, kind,
     error = refusal(done, kind, *facts)
     assert (error.column, error.row, error.value) == place
     assert not out.exists()
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """Let methods run here: a process of its own takes seconds to begin."""
-
-    def here(*given, **asked):
-        return compare_methods(*given, **{**asked, "isolate": False})
-
-    monkeypatch.setattr(leaderboard, "compare_methods", here)
 
 
 @pytest.mark.sampled(0)

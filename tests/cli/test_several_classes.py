@@ -57,7 +57,7 @@ def test_each_class_has_measures(fitted):
     assert json.loads(json.dumps(facts_as_json(facts))) == facts_as_json(facts)
 
 
-def test_compare_says_that_it_measures_any_rare_class(fitted):
+def test_compare_says_that_it_measures_any_rare_class(fitted, in_this_process):
     shown = run("compare", fitted.train, "-t", "failure", "--methods", "logistic", "--folds", 2)
     says(shown, "any rare class", "60 of them rare", "precision of each class against the majority")
 

@@ -24,22 +24,26 @@ from rareclass.stream.options import StreamOptions, parse_parameters
 from rareclass.tables.table_file import open_rows
 from source_trees import nodes
 
-BELOW = [node for path, node in nodes() if not path.startswith("cli/")]
 ROWS = purchases()
 
 
-def test_below_the_command_line_no_message_names_an_option():
-    docs = {id(node.value) for node in BELOW if isinstance(node, ast.Expr)}
-    texts = [n.value for n in BELOW if isinstance(n, ast.Constant) and id(n) not in docs]
+@pytest.fixture(scope="module")
+def below():
+    return [node for path, node in nodes() if not path.startswith("cli/")]
+
+
+def test_below_the_command_line_no_message_names_an_option(below):
+    docs = {id(node.value) for node in below if isinstance(node, ast.Expr)}
+    texts = [n.value for n in below if isinstance(n, ast.Constant) and id(n) not in docs]
     assert [text for text in texts if re.search(r"(?<![\w(-])--[a-z]", str(text))] == []
 
 
-def test_settings_in_messages_are_parameters_and_options():
-    calls = [node for node in BELOW if isinstance(node, ast.Call)]
+def test_settings_in_messages_are_parameters_and_options(below):
+    calls = [node for node in below if isinstance(node, ast.Call)]
     first = [call.args[0] for call in calls if ast.unparse(call.func) == "setting"]
     named = {each.value for each in first if isinstance(each, ast.Constant)} | {*OPTIONS}
-    own = {node.arg for node in BELOW if isinstance(node, ast.arg)}
-    own |= {ast.unparse(node.target) for node in BELOW if isinstance(node, ast.AnnAssign)}
+    own = {node.arg for node in below if isinstance(node, ast.arg)}
+    own |= {ast.unparse(node.target) for node in below if isinstance(node, ast.AnnAssign)}
     assert len(named) > 40
     assert named - own == set()
     commands = typer.main.get_command(app).commands.values()

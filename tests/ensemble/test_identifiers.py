@@ -24,12 +24,19 @@ def tried(table, rare):
 
 
 def test_what_does_not_carry_over_is_left_out_and_told():
-    columns, (found,) = tried(*skimmed_shops())
+    table, rare = skimmed_shops()
+    model = RareClassifier(members=["logistic regression"], n_jobs=1)
+    with pytest.warns(UserWarning, match="shop is not used: other times rank") as caught:
+        model.fit(table, rare)
+    (found,) = [finding for each in caught if (finding := finding_of(each.message))]
     assert found.kind == FindingKind.DOES_NOT_CARRY_OVER
     assert found.values["columns"] == ["shop"]
     assert 0.1 < found.values["with_them"] < found.values["average_precision"] < 0.5
-    assert [each.is_used for each in columns] == [True, False, True]
-    assert "rank better without it" in columns[1].why_dropped
+    assert [each.is_used for each in model.columns_] == [True, False, True]
+    assert "rank better without it" in model.columns_[1].why_dropped
+    assert model.feature_importances_[1] == 0
+    alone = model.score_samples(table[["amount", "when"]])
+    np.testing.assert_array_equal(model.score_samples(table), alone)
 
 
 def test_what_carries_over_is_learned_value_by_value_and_told():
@@ -83,17 +90,6 @@ def test_the_trial_is_of_the_first_and_the_last_third(n_rows):
     trial = _Trial.of(rows, False, 0)
     first, _, last = np.array_split(rows.is_rare, 3)
     np.testing.assert_array_equal(trial.is_rare, np.concatenate([last, first]))
-
-
-def test_the_model_does_without_the_column():
-    table, rare = skimmed_shops()
-    model = RareClassifier(members=["logistic regression"], n_jobs=1)
-    with pytest.warns(UserWarning, match="shop is not used: other times rank"):
-        model.fit(table, rare)
-    assert [each.is_used for each in model.columns_] == [True, False, True]
-    assert model.feature_importances_[1] == 0
-    alone = model.score_samples(table[["amount", "when"]])
-    np.testing.assert_array_equal(model.score_samples(table), alone)
 
 
 def genuine(kind, rng):

@@ -125,13 +125,15 @@ def on_workers():
         yield client
 
 
-FAST = "histogram boosting", "extra trees", "logistic regression", "kernel on quantiles", "mibc"
+KINDS = "extra trees", "logistic regression", "kernel on quantiles"
 
 
-def test_folds_on_workers_give_the_model_of_folds_here(request):
-    here = RareClassifier(members=[*FAST, MeanDifference()], n_jobs=1).fit(X, Y, WEIGHT)
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("names", [("histogram boosting", "mibc"), KINDS])
+def test_folds_on_workers_give_the_model_of_folds_here(request, names):
+    here = RareClassifier(members=[*names, MeanDifference()], n_jobs=1).fit(X, Y, WEIGHT)
     client = request.getfixturevalue("on_workers")
-    there = RareClassifier(members=[*FAST, Placed()], n_jobs=1).fit(X, Y, WEIGHT)
+    there = RareClassifier(members=[*names, Placed()], n_jobs=1).fit(X, Y, WEIGHT)
     np.testing.assert_array_equal(there.decision_function(X), here.decision_function(X))
     for name in ("member", "weight"):
         assert there.leaderboard_[name].tolist() == here.leaderboard_[name].tolist()

@@ -16,7 +16,7 @@ from rareclass import RareClassifier
 from rareclass.cli.app import app
 from rareclass.ensemble.members.member import FoldByFold
 
-N = 2000
+N = 1200
 RANDOM = np.random.default_rng(0)
 Y = RANDOM.random(N) < 0.05
 TABLE = pl.DataFrame(
@@ -39,7 +39,7 @@ def expected():
     return scores(1)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0)  # of four threads, in any order, below
 @pytest.mark.parametrize("n_jobs", [2, 5])
 def test_threads_make_no_difference(expected, n_jobs):
     np.testing.assert_array_equal(scores(n_jobs), expected)

@@ -61,7 +61,7 @@ def with_foreign_buffers(model, folder):
 EVERY = quick(len(ESTIMATORS), [*ESTIMATORS, *MORE_ESTIMATORS])
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(7)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("sent", [memory_mapped, with_foreign_buffers])
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: " ".join(repr(model).split())[:50])

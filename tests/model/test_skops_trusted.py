@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from skops.io.exceptions import UntrustedTypesFoundException
 
-from rareclass import SKOPS_TRUSTED, RankRC, RareClassifier
+from rareclass import SKOPS_TRUSTED, OrdinalRankRC, RankRC, RareClassifier
 from rareclass.decide import CalibratedRanker, DecisionClassifier, ThresholdRule
 from rareclass.ensemble.plan import MEMBERS
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
@@ -30,6 +30,7 @@ RULES = [
     ThresholdRule.least_cost(1.0, 10.0),
     ThresholdRule.f_beta(),
 ]
+OF_LEVELS = OrdinalRankRC(levels=[0, 1], pair_cost=np.ones((2, 2)))
 # What may be given to an estimator: as parameters, they are in its file.
 GIVEN = [
     *(kind() for kind in MEMBERS.values()),
@@ -57,7 +58,11 @@ def loaded(model, others=()):
 
 @pytest.mark.parametrize(
     "estimator",
-    [*ESTIMATORS, *(pytest.param(each, marks=pytest.mark.thorough) for each in MORE_ESTIMATORS)],
+    [
+        *ESTIMATORS,
+        OF_LEVELS,
+        *(pytest.param(each, marks=pytest.mark.thorough) for each in MORE_ESTIMATORS),
+    ],
     ids=lambda each: repr(each)[:60],
 )
 @pytest.mark.sampled(8)

@@ -1,13 +1,12 @@
 """OrdinalRankRC as its users meet it."""
 
-import pickle
 from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -183,25 +182,6 @@ def test_scikit_learn_composes_with_it():
     assert features.shape == (400, len(fitted.get_feature_names_out()))
     weights = np.linalg.lstsq(features, fitted.score_samples(X), rcond=None)[0]
     np.testing.assert_allclose(features @ weights, fitted.score_samples(X), atol=1e-6)
-
-
-def test_models_survive_files():
-    import skops.io
-
-    model = OrdinalRankRC(levels=[0, 1, 2, 3], pair_cost=np.ones((4, 4))).fit(X, Y)
-    for copy in (
-        pickle.loads(pickle.dumps(model)),
-        skops.io.loads(
-            skops.io.dumps(model),
-            trusted=[
-                "rareclass.ranking.solvers.newton.Step",
-                "rareclass.ranking.ordinal_rankrc.OrdinalRankRC",
-            ],
-        ),
-    ):
-        np.testing.assert_array_equal(copy.score_samples(X), model.score_samples(X))
-        np.testing.assert_array_equal(copy.predict(X), model.predict(X))
-    assert clone(model).get_params()["levels"] == [0, 1, 2, 3]
 
 
 def test_progress_is_told(monkeypatch):

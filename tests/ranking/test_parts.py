@@ -236,7 +236,7 @@ def standard_errors(problem, w):
     ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_rare", [600, 60, 2000, 1000])
 def test_it_is_the_largest_power_of_two_with_a_quarter_of_the_rare_rows_error(millions, n_rare):
     problem = made(n_rare)
