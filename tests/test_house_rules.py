@@ -28,7 +28,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 3225,
+    "cli": 3147,
     "compare": 1400,
     "decide": 2004,
     "encoding": 2883,
@@ -37,7 +37,7 @@ MOST_CODE = {
     "explain": 375,
     "fit": 1830,
     "folds": 489,
-    "hunt": 835,
+    "hunt": 892,
     "hyperball": 1892,
     "kernels": 588,
     "labels": 893,
@@ -50,11 +50,11 @@ MOST_CODE = {
     "review": 1091,
     "rows": 1817,
     "serving": 1417,
-    "single files": 1975,
-    "stream": 1981,
+    "single files": 1995,
+    "stream": 1979,
     "tables": 4085,  # 1 from model: sparse rows have no named columns
 }
-MOST_LINES = {"src/rareclass": 74_380, "tests": 53_500, "benchmarks": 17_877}
+MOST_LINES = {"src/rareclass": 74_372, "tests": 53_500, "benchmarks": 17_877}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

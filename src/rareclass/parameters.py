@@ -5,18 +5,28 @@ the command line reads its options before it works.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from math import inf
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any
+
+from rareclass.errors import setting_error
 
 _POWER = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)")
 _RATE = re.compile(r"\s*(\d[\d,_]*)\s*/\s*(hour|day|week|\d[\d,_]*)\s*")
 
 
-def opt(default: Any, help: str, **limits: Any) -> Any:
-    """Field of a class of settings, with its help and limits (min, max) on the command line."""
+# Of numpy's RandomState, which scikit-learn draws from.
+LARGEST_SEED = 2**32 - 1
+
+
+def opt(help: str, default: Any = None, **limits: Any) -> Any:
+    """Field of a class of settings: its default, and what the command line shows, checks and reads.
+
+    `limits` are those of `rareclass.cli.command.option`, such as min, max and reads.
+    """
     return field(default=default, metadata={"help": help, **limits})
 
 
@@ -28,6 +38,32 @@ def read_number(text: str) -> float:
     """
     power = _POWER.fullmatch(text)
     return float(power[1]) ** float(power[2]) if power else float(text)
+
+
+def parse_number(
+    name: str,
+    text: str | None,
+    words: Mapping[str, Any] = MappingProxyType({"auto": None}),
+    remedy: str = "Give auto, or one such as 0.01 or 2^-8.",
+    is_whole: bool = False,
+) -> Any:
+    """Return the number above zero that an option stands for, or what a word means; None for None.
+
+    >>> [parse_number("lam", text) for text in ("2^-8", "2**-1", "1e-3", "auto", None)]
+    [0.00390625, 0.5, 0.001, None, None]
+    >>> parse_number("filter", "Yes", {"yes": True, "no": False})
+    True
+    """
+    word = "" if text is None else text.strip().lower()
+    if text is None or word in words:
+        return words.get(word)
+    try:
+        value = read_number(word)
+    except (ValueError, OverflowError):
+        value = float("nan")
+    if not 0 < value < inf or (is_whole and not value.is_integer()):
+        raise setting_error(f"{name} {text} is not a number above zero.", remedy)
+    return int(value) if is_whole else value
 
 
 def read_rate(text: str) -> tuple[int, int | str] | None:

@@ -12,13 +12,12 @@ import typer
 
 from made_tables import purchases
 from rareclass import RareClassifier, errors
-from rareclass.cli import command, hunt
+from rareclass.cli import command
 from rareclass.cli.app import app
 from rareclass.cli.fit import EstimateOptions
 from rareclass.errors import OPTIONS, InputError, called_from_the_command_line, setting
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.hunt.files import check_folder
-from rareclass.hunt.hunting import HuntSettings
 from rareclass.review import open_journal, read_review_table
 from rareclass.stream.options import StreamOptions, parse_parameters
 from rareclass.tables.table_file import open_rows
@@ -58,8 +57,7 @@ def test_settings_in_messages_are_parameters_and_options(below):
 @pytest.mark.parametrize(
     ("options", "settings"),
     [
-        (command.TextOptions, StreamOptions),
-        (hunt.BallOptions, HuntSettings), (EstimateOptions, FitSettings),
+        (command.TextOptions, StreamOptions), (EstimateOptions, FitSettings),
         (command.ColumnOptions, FitSettings),
     ],
 )  # fmt: skip

@@ -4,8 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rareclass.hunt import HuntSettings
 from rareclass.hunt.case_score import score_unlabelled
-from rareclass.hunt.hunting import HuntSettings, hunt
+from rareclass.hunt.hunting import hunt
 from rareclass.hunt.table import HuntLabels, HuntTable
 from rareclass.review.table import LabelRoles, read_review_table
 

@@ -17,6 +17,7 @@ from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print
 from rareclass.errors import InputError, existing_file, option_name, setting_error, system_faults
 from rareclass.files import Location
 from rareclass.findings import TableWarning
+from rareclass.parameters import LARGEST_SEED
 from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ STOPPED = 130
 REQUIRED = MISSING
 """Default of an option that has to be given."""
 _TO_SCREEN = Path("-")
-_LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn draws from
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
@@ -78,7 +78,7 @@ def target_option(help: str, default: Any = REQUIRED) -> Any:
 
 def seed_option(help: str) -> Any:
     """Option of a seed: the same range for every command."""
-    return option(help, default=0, min=0, max=_LARGEST_SEED)
+    return option(help, default=0, min=0, max=LARGEST_SEED)
 
 
 def model_argument(

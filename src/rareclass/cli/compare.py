@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.cli.method import parse_number, read_seconds
+from rareclass.cli.method import read_seconds
 from rareclass.errors import (
     ErrorKind,
     InputError,
@@ -20,6 +20,7 @@ from rareclass.errors import (
     seconds_text,
     setting,
 )
+from rareclass.parameters import parse_number
 
 if TYPE_CHECKING:
     from rareclass.compare.leaderboard import CompareSettings, Leaderboard

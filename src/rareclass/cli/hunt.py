@@ -2,17 +2,16 @@
 
 import json
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.cli.method import parse_number
 from rareclass.cli.review import VerdictOptions, print_known
-from rareclass.errors import combination_error, counted, first_names, setting_error
+from rareclass.errors import counted, first_names
+from rareclass.hunt import HuntSettings
 
 if TYPE_CHECKING:
     from rareclass.files import Location
@@ -21,73 +20,6 @@ if TYPE_CHECKING:
     from rareclass.hunt.table import HuntTable
 
 _MOST_LEFT_OUT = 8
-
-
-_read_balls = partial(
-    parse_number,
-    words={"auto": "auto"},
-    remedy="Give a whole number above zero, or auto.",
-    is_whole=True,
-)
-_read_filter = partial(
-    parse_number, words={"yes": True, "no": False}, remedy="Give yes, no or a number."
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BallOptions:
-    """Options on the shape of balls and the rows that are written, as `HuntSettings` has them."""
-
-    top: int | None = cli.option(
-        "Number of rows to write, the most likely cases first.",
-        min=1,
-        show_default="100, or as many cases as --share says",
-    )
-    kernel: Literal["none", "gaussian"] | None = cli.option(
-        "none: the ball is a sphere; gaussian: it can take any shape.",
-        show_default="both are tried",
-    )
-    c1: float | None = cli.option(
-        "Penalty of a cleared row inside; larger: smaller balls.",
-        reads=parse_number,
-        show_default="chosen",
-    )
-    c2: float | None = cli.option(
-        "Penalty of an unlabelled row outside; larger: larger balls.",
-        reads=parse_number,
-        show_default="0",
-    )
-    width: float | None = cli.option(
-        "Sigma of the gaussian kernel, in standard deviations; implies that kernel.",
-        reads=parse_number,
-        show_default="chosen",
-    )
-    share: float | None = cli.option(
-        "Share of cases among the unlabelled rows, if it is known.", min=0.0, max=1.0
-    )
-    n_balls: int | str | None = cli.option(
-        "Balls for each value of --rare: a number, or auto.",
-        reads=_read_balls,
-        show_default="1 to 3, chosen",
-    )
-    filter: bool | float = cli.option(
-        "Leave out unlabelled rows far from every case before the ball is fitted: yes, no, or a "
-        "distance; yes is 3.",
-        default=True,
-        reads=_read_filter,
-        show_default="yes",
-    )
-    folds: int = cli.option("Folds of the cross-validation.", default=5, min=2)
-    seed: int = cli.seed_option("Same seed, same rows.")
-
-    def check(self) -> None:
-        """Raise `InputError` on options that do not go together."""
-        if self.width is not None and self.kernel == "none":
-            raise combination_error(
-                f"--width {self.width:g} belongs to --kernel gaussian.", "Leave one of the two out."
-            )
-        if self.share == 0:
-            raise setting_error("--share 0 leaves nothing to find.", "Give a share such as 0.001.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +46,7 @@ class HuntOptions:
     )
     verdicts: VerdictOptions
     columns: cli.ColumnOptions
-    balls: BallOptions
+    balls: HuntSettings
     written: cli.OutputOptions
     table: cli.TableOptions
 
@@ -128,7 +60,6 @@ def hunt(options: HuntOptions) -> None:
     """
     from rareclass.files import being_written, check_not_inside
     from rareclass.hunt.files import SUMMARY, check_folder, describe_in_units, round_of, write_hunt
-    from rareclass.hunt.hunting import HuntSettings
     from rareclass.hunt.hunting import hunt as hunt_in
     from rareclass.hunt.table import HuntTable
     from rareclass.machine import available_memory, track
@@ -138,8 +69,8 @@ def hunt(options: HuntOptions) -> None:
     said, written = options.verdicts, options.written
     cli.on_this_machine(out, "--out")
     data = options.table.place(options.given, "DATA")
-    options.balls.check()
-    settings = HuntSettings(**vars(options.balls))
+    settings = options.balls
+    settings.check()
     check_not_inside(out, "--out", data)
     check_folder(out, written.overwrite)
     written.check({"the file to be read": data, "--out": out})

@@ -3,14 +3,14 @@
 import re
 from dataclasses import dataclass
 from math import inf
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from rareclass.cli import command as cli
 from rareclass.errors import combination_error, setting, setting_error
+from rareclass.parameters import parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rareclass.fit.method import Method
 
@@ -196,31 +196,3 @@ def check_levels(levels: tuple[str, ...]) -> tuple[str, ...] | None:
             "between them: --levels low,medium,high.",
         )
     return levels
-
-
-def parse_number(
-    name: str,
-    text: str | None,
-    words: "Mapping[str, Any]" = MappingProxyType({"auto": None}),
-    remedy: str = "Give auto, or one such as 0.01 or 2^-8.",
-    is_whole: bool = False,
-) -> Any:
-    """Return the number above zero that an option stands for, or what a word means; None for None.
-
-    >>> [parse_number("--lam", text) for text in ("2^-8", "2**-1", "1e-3", "auto", None)]
-    [0.00390625, 0.5, 0.001, None, None]
-    >>> parse_number("--filter", "Yes", {"yes": True, "no": False})
-    True
-    """
-    from rareclass.parameters import read_number
-
-    word = "" if text is None else text.strip().lower()
-    if text is None or word in words:
-        return words.get(word)
-    try:
-        value = read_number(word)
-    except (ValueError, OverflowError):
-        value = float("nan")
-    if not 0 < value < inf or (is_whole and not value.is_integer()):
-        raise setting_error(f"{name} {text} is not a number above zero.", remedy)
-    return int(value) if is_whole else value

@@ -20,7 +20,8 @@ import polars as pl
 from rareclass.encoding.hunt import Coordinate
 from rareclass.errors import ErrorKind, InputError, counted, existing_file, setting
 from rareclass.files import check_own_folder, csv_bytes, replacing_folder
-from rareclass.hunt.hunting import Hunt, HuntSettings
+from rareclass.hunt import HuntSettings
+from rareclass.hunt.hunting import Hunt
 from rareclass.hunt.table import HuntTable
 from rareclass.labels.states import CheckReason
 from rareclass.model.facts import HuntFacts, ModelFacts

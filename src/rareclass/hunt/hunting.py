@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.errors import setting
 from rareclass.findings import Finding, FindingKind, warnings_as
+from rareclass.hunt import HuntSettings
 from rareclass.hunt.case_score import (
     CumulativeCounts,
     ListOrder,
@@ -44,42 +45,6 @@ _BLOCK_ROWS = 50_000
 _SETTINGS = {"C1": "c1", "C2": "c2", "rare_share": "share"} | {
     name: name for name in ("kernel", "n_balls", "filter")
 }
-
-
-@dataclass(frozen=True)
-class HuntSettings:
-    """Settings of a hunt."""
-
-    # shape of the ball, "none" or "gaussian"; None compares both on held-out rows where it can
-    kernel: str | None = None
-    # prices of a cleared row inside and of an unlabelled row outside; None: chosen
-    c1: float | None = None
-    c2: float | None = None
-    # sigma of the kernel in standardised units, which makes the shape "gaussian"; None: chosen
-    width: float | None = None
-    # share of the unlabelled rows that is rare, where it is known: so many lie in the balls, and
-    # so many are written
-    share: float | None = None
-    # balls of each rare value, or "auto"; None: chosen, 1 where it cannot be
-    n_balls: int | str | None = None
-    # leave unlabelled rows far from every case out before the ball is drawn: within how many times
-    # the threshold they stay, True being 3
-    filter: bool | float = True
-    folds: int = 5
-    top: int | None = None  # write so many of the surest rows; None: 100, or as `share` says
-    seed: int = 0  # of the folds, of k-means and of samples
-
-    @property
-    def kernels(self) -> tuple[str | None, ...]:
-        """RACH's names of the shapes to try; the first is the default."""
-        if self.kernel is not None:
-            return (None if self.kernel == "none" else self.kernel,)
-        return (None, "gaussian") if self.width is None else ("gaussian",)
-
-    def given(self) -> dict[str, float]:
-        """Return the given prices and width, by the names of RACH's parameters."""
-        known = {"C1": self.c1, "C2": self.c2, "width": self.width}
-        return {name: value for name, value in known.items() if value is not None}
 
 
 @dataclass(frozen=True)

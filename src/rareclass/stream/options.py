@@ -106,29 +106,27 @@ class StreamSettings:
     """Settings of a stream that its command takes as they are."""
 
     positive: tuple[str, ...] = opt(
-        (),
         "Label of the rare class. Many times: any of them is rare. By default 1, true or yes.",
+        (),
     )
-    id_column: str | None = opt(
-        None, "Column with row identifiers, by which late labels are matched."
-    )
+    id_column: str | None = opt("Column with row identifiers, by which late labels are matched.")
     hold: int = opt(
-        100_000, "Most rows to keep while they wait for a label, and labels for a row.", min=1
+        "Most rows to keep while they wait for a label, and labels for a row.", 100_000, min=1
     )
     max_categories: int = opt(
-        32, "Most values of a category column that get a feature each.", min=1
+        "Most values of a category column that get a feature each.", 32, min=1
     )
     half_life: float = opt(
-        100_000, "Rows after which older rows count half in means and standard deviations."
+        "Rows after which older rows count half in means and standard deviations.", 100_000
     )
-    every: int = opt(10_000, "Save a checkpoint every so many rows.", min=1)
-    report_every: int = opt(10_000, "Print a line every so many rows.", min=1)
-    window: int = opt(10_000, "Number of latest rows that the measures are of.", min=2)
-    top: int = opt(100, "The k of precision at k.", min=1)
-    follow: bool = opt(False, "At the end of the file wait for more rows, until Ctrl-C.")
-    max_rejected: int | None = opt(None, "Stop if more rows than this cannot be read.", min=0)
-    time_column: str | None = opt(None, "Column with the time of a row.")
-    strict: bool = opt(False, "Stop if a tenth of a column lies outside the range seen so far.")
+    every: int = opt("Save a checkpoint every so many rows.", 10_000, min=1)
+    report_every: int = opt("Print a line every so many rows.", 10_000, min=1)
+    window: int = opt("Number of latest rows that the measures are of.", 10_000, min=2)
+    top: int = opt("The k of precision at k.", 100, min=1)
+    follow: bool = opt("At the end of the file wait for more rows, until Ctrl-C.", False)
+    max_rejected: int | None = opt("Stop if more rows than this cannot be read.", min=0)
+    time_column: str | None = opt("Column with the time of a row.")
+    strict: bool = opt("Stop if a tenth of a column lies outside the range seen so far.", False)
 
     def check(self) -> None:
         """Raise `InputError` for numbers of rows that contradict each other."""
