@@ -21,6 +21,7 @@ SHOWN = (
     OURS,
     "autogluon",
     "flaml",
+    "catboost" + TUNED,
     "catboost",
     "lightgbm" + TUNED,
     "lightgbm_slow",
@@ -176,10 +177,7 @@ def level_groups(
 def behind(
     runs: Sequence[Run], sets: Sequence[str] | None = None, least: float = 2.0
 ) -> dict[str, float]:
-    """Return by how many points of average precision the best peer is ahead, the most first.
-
-    Only sets on which it is ahead by at least `least` points.
-    """
+    """Return leads of the best peer of `least` points of average precision or more, by size."""
     labels, shared = _shared(runs, sets, SHOWN)
     found = {}
     for name, splits in shared.items():
