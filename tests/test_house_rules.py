@@ -31,7 +31,7 @@ MOST_CODE = {
     "cli": 3147,
     "compare": 1400,
     "decide": 2004,
-    "encoding": 2883,
+    "encoding": 2882,
     "ensemble": 2956,
     "estimators": 345,
     "explain": 375,
@@ -52,7 +52,7 @@ MOST_CODE = {
     "serving": 1417,
     "single files": 1995,
     "stream": 1979,
-    "tables": 4085,  # 1 from model: sparse rows have no named columns
+    "tables": 4082,  # 1 from model: sparse rows have no named columns
 }
 MOST_LINES = {"src/rareclass": 74_372, "tests": 53_500, "benchmarks": 17_875}
 MOST_FILES = 300

@@ -13,11 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import (
-    Positive,
-    positives,
-    read_rare_or_rest,
-)
+from rareclass.encoding.target import Positive, positives, read_rare_or_rest
 from rareclass.errors import ErrorKind, InputError, first_names, missing_column, setting
 from rareclass.findings import warnings_as
 from rareclass.labels.spelling import one_spelling

@@ -162,10 +162,9 @@ def plan_reading(
     `categories` are taken as such whatever they hold, `keep` is learned from even if it looks like
     identifiers. Raises `InputError` for unknown column names, text that cannot be used, or no rows.
     """
-    named_columns(file, [target], "target")
-    named_columns(file, drop, "drop")
-    named_columns(file, categories, "categories")
-    named_columns(file, keep, "keep")
+    given = {"target": [target], "drop": drop, "categories": categories, "keep": keep}
+    for option, names_given in given.items():
+        named_columns(file, names_given, option)
     if target in drop:
         raise named_twice(target, "target", "drop")
     for name in keep:
@@ -179,7 +178,11 @@ def plan_reading(
     seen = _profile(file, names)
     readings: dict[str, CellReading | None] = {}
     integers: set[str] = set()
+    chosen = [name for name in names if name in file.category_columns]
     for name in names:
+        if name in chosen:
+            readings[name] = CellReading("string", marks=False)
+            continue
         reading, is_whole, notes = find_reading(
             name,
             seen.types[name],
@@ -193,7 +196,7 @@ def plan_reading(
         integers |= {name} if is_whole else set()
         for note in notes:
             note.tell(name)
-    return ReadingPlan(file, target, readings, integers, categories, keep)
+    return ReadingPlan(file, target, readings, integers, [*categories, *chosen], keep)
 
 
 def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: int) -> pl.DataFrame:

@@ -49,6 +49,11 @@ def stored_index(schema: pa.Schema) -> tuple[str, ...]:
         return ()
 
 
+def category_columns(schema: pa.Schema) -> tuple[str, ...]:
+    """Return the columns whose type was made for categories."""
+    return tuple(field.name for field in schema if pa.types.is_dictionary(field.type))
+
+
 def read_frame(X: Any) -> Frame:
     """Read a table of pandas, polars, pyarrow or another library, or a 2-d array.
 
@@ -192,11 +197,7 @@ def _of_numpy(name: str, cells: NDArray[Any]) -> FrameColumn:
 
 
 def _of_arrow(name: str, array: Any) -> FrameColumn:
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):  # of no chunk, in some versions
-        array = pa.array([], array.type)
-    cells = frame_of_arrow(pa.RecordBatch.from_arrays([array], [name])).to_series()
+    cells = frame_of_arrow(pa.Table.from_arrays([array], [name])).to_series()
     return FrameColumn(cells, pa.types.is_dictionary(array.type))
 
 

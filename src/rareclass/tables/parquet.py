@@ -14,7 +14,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, columns_fault, unique_names
 from rareclass.tables.byte_streams import OTHER_ROWS, cannot_open, mark_of, not_appended
-from rareclass.tables.frames import frame_of_arrow, stored_index
+from rareclass.tables.frames import category_columns, frame_of_arrow, stored_index
 from rareclass.tables.text_reader import READ_ALL, Reading
 
 # A row group up to this size is read column by column as it is: that is the fastest.
@@ -63,9 +63,9 @@ class ParquetFile:
         self._known = unique_names(str(path), list(schema.names))
         index, names = stored_index(schema), zip(schema.names, self._known, strict=True)
         self.index_columns = tuple(name for given, name in names if given in index)
-        self.schema = pa.schema(
-            [field.with_name(name) for field, name in zip(schema, self._known, strict=True)]
-        )
+        fields = [field.with_name(name) for field, name in zip(schema, self._known, strict=True)]
+        self.schema = pa.schema(fields)
+        self.category_columns = category_columns(self.schema)
         self.n_rows, self.n_groups = int(footer.num_rows), int(footer.num_row_groups)
         self._ends = np.cumsum([footer.row_group(k).num_rows for k in range(self.n_groups)])
         self._row, self.columns = 0, reading.columns_of(self._known)

@@ -13,7 +13,7 @@ from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.machine import track
 from rareclass.tables.batch import SpooledTables, plain_batch, plain_schema, unique_names
 from rareclass.tables.databases import DatabaseAddress, Driver, Query, connect
-from rareclass.tables.frames import frame_of_arrow
+from rareclass.tables.frames import category_columns, frame_of_arrow
 
 T = TypeVar("T")
 
@@ -39,13 +39,12 @@ class RunningQuery:
         )
         self._closing = weakref.finalize(self, self._driver.close)
         try:
-            plain = plain_schema(
-                self._call(
-                    lambda: self._driver.execute(query.sql),
-                    f"{query.address or 'The database'} refuses the query",
-                    "Correct the query.",
-                )
+            given = self._call(
+                lambda: self._driver.execute(query.sql),
+                f"{query.address or 'The database'} refuses the query",
+                "Correct the query.",
             )
+            plain, self.category_columns = plain_schema(given), category_columns(given)
             if not plain.names:
                 raise InputError(
                     f"{query} gives no columns.",
@@ -140,6 +139,7 @@ class QueryTable:
         self.path = query
         self._running: RunningQuery | None = RunningQuery(query)
         self._schema = self._running.schema
+        self.category_columns = self._running.category_columns
         self.columns: list[str] = list(self._schema.names)
         self._folder, self._one_pass = scratch, one_pass
         self._kept: SpooledTables | None = None

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import narwhals as nw
 import polars as pl
 import pyarrow as pa
 
@@ -14,12 +15,7 @@ from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile, can
 from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.databases import Query
 from rareclass.tables.dialect import DETECTED, TextSettings
-from rareclass.tables.folders import (
-    FolderPart,
-    check_columns_agree,
-    find_parts,
-    format_of_file,
-)
+from rareclass.tables.folders import FolderPart, check_columns_agree, find_parts, format_of_file
 from rareclass.tables.frames import frame_of_arrow, read_frame
 from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.parquet import ParquetFile
@@ -51,6 +47,7 @@ class StoredTable:
         first = parts[0]
         self.columns, self.format_name = first.columns, first.file.format_name
         self.index_columns = first.file.index_columns
+        self.category_columns = first.file.category_columns
         self.n_bytes: int = sum(part.file.n_bytes for part in parts)  # on disk
         for part in parts[1:]:
             place = part.file.path
@@ -206,8 +203,7 @@ def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:
             except pa.ArrowException:
                 raise bad_cell(
                     f"{part.file.path}: column {name!r} holds {field.type}, in "
-                    f"{parts[0].file.path} "
-                    f"{common.type}.",
+                    f"{parts[0].file.path} {common.type}.",
                     "Write the column alike in all parts.",
                     name,
                 ) from None
@@ -220,8 +216,11 @@ class _HeldTable:
 
     path, format_name, index_columns = Path("the table"), "table", ()
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: "nw.DataFrame[Any]") -> None:
         self._frame, self.columns = frame, [str(name) for name in frame.columns]
+        kinds = zip(self.columns, frame.schema.values(), strict=True)
+        chosen = (name for name, kind in kinds if kind in (nw.Categorical, nw.Enum))
+        self.category_columns = tuple(chosen)
 
     @property
     def n_bytes(self) -> int:
@@ -270,8 +269,6 @@ def open_rows(table: Any, text: TextSettings = DETECTED) -> TableFile | Svmlight
     """
     if isinstance(table, str | Path):
         return open_table(path_of(table), text)
-    import narwhals as nw
-
     try:
         frame = nw.from_native(table, eager_only=True)
     except TypeError as error:

@@ -257,6 +257,7 @@ class TextReader(ABC):
     path: Path  # of a table
     n_bytes: int  # of a table, on disk
     index_columns: tuple[str, ...] = ()
+    category_columns: tuple[str, ...] = ()
     any_end = False  # of lines: a carriage return alone ends one, too
     columns: list[str] | None
 
