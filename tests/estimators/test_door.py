@@ -48,7 +48,7 @@ def test_weights_that_are_no_numbers_are_refused_by_row(model, value):
             clone(model).fit(X, Y, sample_weight=weight)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @each_estimator
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_an_interrupt_in_a_loop_of_somebody_else_is_passed_on(model, share):
@@ -199,7 +199,7 @@ NAMED = {
 }
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(20)
 @every_kind
 @pytest.mark.parametrize("form", [*FORMS, *NAMED])
 @pytest.mark.filterwarnings("ignore:the ball of")
@@ -260,7 +260,7 @@ TWO_CLASSES = [kind for kind in KINDS if not isinstance(kind, OrdinalRankRC | RA
 TWO_CLASSES += [learner for name, learner in ONLINE.items() if name != "cbr"]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("kind", TWO_CLASSES, ids=str)
 @pytest.mark.parametrize(
     ("common", "rare"),
