@@ -52,7 +52,7 @@ MOST_CODE = {
     "serving": 1417,
     "single files": 1995,
     "stream": 1979,
-    "tables": 4082,  # 1 from model: sparse rows have no named columns
+    "tables": 4080,  # 1 from model: sparse rows have no named columns
 }
 MOST_LINES = {"src/rareclass": 74_372, "tests": 53_500, "benchmarks": 17_875}
 MOST_FILES = 300

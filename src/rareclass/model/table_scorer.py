@@ -318,4 +318,4 @@ def check_columns(file: TableFile, used: Sequence[str], keep: Sequence[str]) -> 
         )
     for name in keep:
         if name not in file.columns:
-            raise missing_column(f"Target: {file.path} has", name, file.columns)
+            raise missing_column(f"Target: {file.path}", name, file.columns)

@@ -14,6 +14,7 @@ from rareclass.tables.text_reader import TakenRows, TextReader
 
 # Rows whose keys are the columns.
 NAMING_ROWS = 1_000
+_ARRAY = "an array, where each line should be an object"
 _scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
@@ -47,7 +48,7 @@ class JsonLinesReader(TextReader):
         """Say where a column is named that a row has and the first rows have not."""
         if reason.startswith("unknown column"):
             return f"The first {NAMING_ROWS:,} lines name the columns: write it there, as null."
-        return "Correct that line."
+        return "Write one object a line: jq -c '.[]'." if reason == _ARRAY else "Correct that line."
 
     def _take(self, taken: TakenRows, max_records: int) -> None:
         lines, at = self._lines, 0
@@ -77,6 +78,9 @@ class JsonLinesReader(TextReader):
         return list(names)
 
     def _take_line(self, taken: TakenRows, line: int, raw: bytes) -> None:
+        if raw.lstrip().startswith(b"["):
+            self._reject(taken, line, _ARRAY, raw)
+            return
         try:
             found = _parsed(raw.decode("utf-8"))
         except UnicodeDecodeError:
@@ -87,7 +91,7 @@ class JsonLinesReader(TextReader):
                 self._reject(taken, line, _json_fault(error), raw)
             return
         if not isinstance(found, dict):
-            kind = {list: "a list", str: "a string", type(None): "null"}.get(type(found))
+            kind = {str: "a string", type(None): "null"}.get(type(found))
             self._reject(taken, line, f"not a JSON object but {kind or repr(found)[:40]}", raw)
             return
         if b"\\u" in raw and not _is_text(found):
