@@ -11,7 +11,7 @@ from source_trees import ROOT, nodes, room_of, trees
 PROJECT = Path(__file__).parents[1]
 
 # Calls of `hasattr` and `getattr`: a protocol, a base class or a default says it better.
-MOST_ATTRIBUTE_TESTS = 40
+MOST_ATTRIBUTE_TESTS = 27
 # A docstring begins with a noun or an imperative verb, not with one of these.
 PRONOUNS = (
     *("That", "Those", "It", "Its", "They", "What"),

@@ -256,10 +256,10 @@ class _Training:
 
     def refit(self, chosen: Method, fitted: _Fitted) -> _Fitted | None:
         """Train on all rows as chosen; None where Ctrl-C or the time ended a training early."""
-        if getattr(fitted.model, "interrupted_", False):
-            return None
         if not chosen.may_be_stopped:
             return self.fit(self.data, chosen, self.notes, 0.5)
+        if fitted.model.interrupted_:
+            return None
         said: list[str] = []  # of a model that may not be saved
         try:
             again = self.fit(self.data, chosen, said, 0.5)
