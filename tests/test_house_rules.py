@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1979,
     "tables": 4080,  # 1 from model: sparse rows have no named columns
 }
-MOST_LINES = {"src/rareclass": 74_372, "tests": 53_500, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_367, "tests": 53_499, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

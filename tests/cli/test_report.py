@@ -40,6 +40,18 @@ def text_of(page):
     return " ".join(re.sub(r"<[^>]+>", " ", page).replace("\u00a0", " ").split())
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("rule", [(), ("--alerts", "30/1000"), ("--alerts", "8/day")])
+def test_promises_are_judged_as_evaluate_does_by_days_and_rows_without_a_class(
+    dated, tmp_path, rule
+):
+    model, out = tmp_path / "m.rareclass", tmp_path / "r.html"
+    run("fit", dated, "-t", "fraud", "--time", "day", *QUICK, *rule, "-o", model)
+    told, shown = json_of("evaluate", model, dated), json_of("report", model, dated, "-o", out)
+    assert (shown["promises"], shown["advice"]) == (told["promises"], told["advice"])
+    assert all(each["verdict"] in out.read_text() for each in told["promises"])
+
+
 @pytest.mark.sampled(0)
 def test_a_model_on_a_file(fitted, dated, tmp_path):
     out = tmp_path / "r.html"

@@ -99,7 +99,7 @@ def test_what_is_worse_is_found_and_called_by_what_helps(name):
 @pytest.mark.parametrize(("budget", "least"), [(50, 25), (8, 1)])
 def test_ten_later_weeks_of_payments_keep_the_budget_and_use_a_part(tmp_path, budget, least):
     """Half of 50 a day; of 8 the best threshold, known afterwards, uses half over all weeks."""
-    model, page = tmp_path / "m.rareclass", tmp_path / "r.html"
+    model = tmp_path / "m.rareclass"
     payments = simulate_payments(replace(PAYMENTS, n_days=112), 1)
     days = (payments["time"].dt.date() - payments["time"][0].date()).dt.total_days()
     weeks = [(0, 42), *((first, first + 7) for first in range(42, 112, 7))]
@@ -116,8 +116,5 @@ def test_ten_later_weeks_of_payments_keep_the_budget_and_use_a_part(tmp_path, bu
         assert told["alert_budget"]["n_periods"] == 7
         n_above += told["alert_budget"]["n_above"]
     assert n_above <= 7  # of 70 days, as the rule allows
-    words = ("evaluate", model, tmp_path / "105.csv")
-    assert re.search(rf"of 7 days exceeds? {budget} alerts .allowed: 1 day in 10.", run(*words))
-    shown = json_of("report", *words[1:], "-o", page)
-    assert (shown["promises"], shown["advice"]) == (told["promises"], told["advice"])
-    assert all(each["verdict"] in page.read_text() for each in told["promises"])
+    told = run("evaluate", model, tmp_path / "105.csv")
+    assert re.search(rf"of 7 days exceeds? {budget} alerts .allowed: 1 day in 10.", told)

@@ -32,7 +32,7 @@ from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, deci
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate, RareClassScores, ScoredRows
 from rareclass.model.model import Model, alert_rate
-from rareclass.model.threshold import budget_time, columns_beside, labelled_scores
+from rareclass.model.threshold import columns_beside, known_time, labelled_scores
 from rareclass.model.times import alert_times
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
@@ -363,8 +363,7 @@ def evaluate_file(
     if missed_cases is not None:
         check_missed_cases(missed_cases)
         _ = content.rare_class  # refuses a model of levels
-    seen, training = content.new_summary(), content.facts.training
-    of_model = budget_time(content) or (None if training is None else training.time)
+    seen, of_model = content.new_summary(), known_time(content)
     file = open_table(data, text, one_pass=(time or of_model) is None)
     if time is None and of_model in file.columns:
         time = of_model

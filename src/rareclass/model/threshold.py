@@ -382,10 +382,11 @@ def columns_beside(
     return pl.concat(list(named_columns(file, names, option).batches(names)))
 
 
-def budget_time(model: "Model") -> str | None:
-    """Return the column of times by which the model's threshold limits alerts; None without one."""
-    rule = model.facts.rule
-    return None if rule is None or rule.budget is None else rule.budget.time
+def known_time(model: "Model") -> str | None:
+    """Return the column of times that alerts of a day are of: the budget's, else training's."""
+    rule, training = model.facts.rule, model.facts.training
+    of_budget = None if rule is None or rule.budget is None else rule.budget.time
+    return of_budget or (None if training is None else training.time)
 
 
 def labelled_scores(

@@ -14,8 +14,8 @@ from rareclass.metrics.intervals import amount_text
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import columns_block
 from rareclass.model.drift import ColumnDrift, drift_of
-from rareclass.model.evaluate import Promises, judge_promises
-from rareclass.model.facts import CombinationFacts, KernelFacts, ModelFacts, MomentFacts, ScoredRows
+from rareclass.model.evaluate import Promises
+from rareclass.model.facts import CombinationFacts, KernelFacts, ModelFacts, MomentFacts
 from rareclass.model.model import Model
 from rareclass.model.times import day_of
 from rareclass.report.columns_section import data_section, features_section, moved_section
@@ -53,10 +53,6 @@ def report_on_model(
 ) -> FinishedReport:
     """Report on the rows of a file; raises `InputError` as `read_rows`."""
     rows, threshold = read_rows(content, data, options), content.threshold
-    promises = None
-    if rows.weight is None:
-        scored = ScoredRows(rows.y.astype(np.int16), rows.scores)
-        promises = judge_promises(content, scored, rows.scores > threshold, rows.time)
     judged = JudgedModel.of(content, rows.y, rows.scores, rows.weight, rows.time, rows.costs)
     days = groups = None
     if rows.time is not None and rows.time_column is not None:
@@ -70,7 +66,7 @@ def report_on_model(
         average_precision=area or judged.average_precision,
         columns=drift_of(rows.seen, None).columns,
         rows=rows.name,
-        promises=promises,
+        promises=rows.promises,
         days=days,
         groups=groups,
         checked=rows.checked,

@@ -14,9 +14,10 @@ from rareclass.errors import fit_of_a_rare_class, setting, setting_error
 from rareclass.metrics.checked import CheckedMeasures, checked_measures, weights_at
 from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary
+from rareclass.model.evaluate import Promises, judge_promises
 from rareclass.model.facts import RareClassScores
 from rareclass.model.model import Model
-from rareclass.model.threshold import budget_time, columns_beside, labelled_scores
+from rareclass.model.threshold import columns_beside, known_time, labelled_scores
 from rareclass.model.times import alert_times, costs_of
 from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -69,6 +70,7 @@ class ReadRows:
     classes: RareClassScores | None = None  # of several rare classes
     weight: Floats | None = None  # where only some rows were checked
     checked: CheckedMeasures | None = None
+    promises: Promises | None = None  # of the model, where all rows have classes
 
 
 def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadRows:
@@ -79,27 +81,27 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     """
     check_rare_class(content)
     file, seen = open_table(data, options.text), content.new_summary()
-    of_budget = budget_time(content)  # an alert budget is looked at without being asked for
-    may_look = options.time is None and options.journal is None
-    if may_look and of_budget in file.columns:
-        options = replace(options, time=of_budget)
+    of_model = known_time(content)  # looked at without being asked for, as evaluate does
+    if options.time is None and options.journal is None and of_model in file.columns:
+        options = replace(options, time=of_model)
     beside = _columns_beside(file, options)
     keeper, known = RowKeeper(content.rare_class.labels), _known_labels(content, data, options)
 
-    def look(cells: pl.DataFrame, scores: Floats, labels: pl.Series) -> None:
-        if file.columns:
-            keeper.add(cells, scores, labels)
-
+    look = keeper.add if file.columns else None
     labels = None if known is None else known.labels
     every = labelled_scores(content, file, str(data), seen, options.target, labels, look)
     rows = every.labelled()
     y, labelled = rows.y == 1, np.flatnonzero(every.y >= 0)
-    time = groups = ids = None
+    moments = time = promises = groups = ids = None
     if options.time is not None:
-        time = alert_times(beside[options.time][labelled], labelled + 1)
+        judged = labelled if known is not None else np.arange(len(every.y))
+        moments = alert_times(beside[options.time][judged], judged + 1)
+        time = moments[every.y[judged] >= 0]
+    if known is None:
+        promises = judge_promises(content, rows, every.scores > content.threshold, moments)
     if options.groups is not None:
-        names = beside[options.groups].cast(pl.String).fill_null("(empty)")
-        groups = names.to_numpy()[labelled]
+        group = beside[options.groups][labelled]
+        groups = group.cast(pl.String).fill_null("(empty)").to_numpy()
     if options.id_column is not None:
         ids = beside[options.id_column].cast(pl.String).fill_null("")[labelled].to_list()
     return ReadRows(
@@ -118,6 +120,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         rows.classes,
         None if known is None else known.weight[labelled],
         None if known is None else known.measures,
+        promises,
     )
 
 
