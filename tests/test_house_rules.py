@@ -28,7 +28,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 3147,
+    "cli": 3141,
     "compare": 1400,
     "decide": 2004,
     "encoding": 2882,
@@ -46,15 +46,15 @@ MOST_CODE = {
     "moments": 1570,
     "online": 2337,
     "ranking": 3739,
-    "report": 3084,
-    "review": 1091,
+    "report": 3081,
+    "review": 1088,
     "rows": 1817,
     "serving": 1417,
     "single files": 1995,
     "stream": 1979,
     "tables": 4080,  # 1 from model: sparse rows have no named columns
 }
-MOST_LINES = {"src/rareclass": 74_367, "tests": 53_499, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_346, "tests": 53_499, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

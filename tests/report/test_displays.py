@@ -96,7 +96,7 @@ def test_options_reach_the_table_and_its_own_threshold_is_marked(rows, model):
     scores = -model.decision_function(X)
     day = np.arange(len(y)) % 7
     display = AlertsDisplay.from_predictions(y, scores, own=0.0, time=day)
-    assert display.unit == "alerts a day"
+    assert display.table.alert_unit == "alerts a day"
     assert "the model's threshold" in [t.get_text() for t in display.ax_.get_legend().get_texts()]
     cost = CostDisplay.from_predictions(y, scores, costs={"fp": 1.0, "fn": 9.0})
     assert "fp 1, fn 9" in cost.ax_.get_ylabel()

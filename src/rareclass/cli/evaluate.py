@@ -13,8 +13,10 @@ from rareclass.cli import screen
 from rareclass.errors import combination_error, counted, left_out_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rareclass.metrics import MissedCaseMeasures
-    from rareclass.model.decisions import Confusion
+    from rareclass.model.decisions import Confusion, DecisionRow
     from rareclass.model.evaluate import ProbabilityQuality
     from rareclass.model.model import Model
     from rareclass.tables.table_file import TablePlace
@@ -58,7 +60,6 @@ def evaluate(options: EvaluateOptions) -> None:
 
     With --journal, estimate from the rows that were checked how good it is on all rows.
     """
-    from rareclass.model.decisions import decisions_block
     from rareclass.model.evaluate import evaluate_file
 
     data, written = options.table.place(options.given, "DATA"), options.written
@@ -75,16 +76,12 @@ def evaluate(options: EvaluateOptions) -> None:
     console.print()
     print_confusion(console, found.confusion, with_lines=not found.table)
     if found.table:  # its first row says what the lines below the counts would
-        console.print()
-        decided = decisions_block("Called rare", found.table)
-        screen.print_block(console, decided, bounds_below=console.width < screen.WIDE)
+        _print_decided(console, "Called rare", found.table)
     if found.corrected is not None:
         console.print()
         _print_corrected(console, found.corrected)
     if found.by_class:
-        console.print()
-        decided = decisions_block("Called each class", found.by_class)
-        screen.print_block(console, decided, bounds_below=console.width < screen.WIDE)
+        _print_decided(console, "Called each class", found.by_class)
     if found.probabilities is not None:
         console.print()
         _print_probabilities(console, found.probabilities)
@@ -99,6 +96,14 @@ def evaluate(options: EvaluateOptions) -> None:
         console.print(found.promises.sentence())
     screen.print_drift(console, found.seen, found.drift)
     written.give(found.as_plain_data())
+
+
+def _print_decided(console: Console, head: str, rows: "Sequence[DecisionRow]") -> None:
+    from rareclass.model.decisions import decisions_block
+
+    console.print()
+    block = decisions_block(head, rows)
+    screen.print_block(console, block, bounds_below=console.width < screen.WIDE)
 
 
 def _evaluate_checked(
@@ -116,7 +121,10 @@ def _evaluate_checked(
     found = checked_measures(table.scores, table.sample, model.threshold)
     rows = f"{found.n_rows:,} rows, {found.n_checked:,} with a known class, {found.n_found:,} rare"
     console.print(f"{data.name}: {rows}", style="bold")
-    screen.print_checked(console, found)
+    screen.print_block(console, found.block())
+    stands, *more = found.sentences()
+    console.print(stands)
+    screen.print_notes(console, *more)
     for number in table.incomplete:
         screen.print_notes(console, f"round {number} lacks verdicts, and does not count.")
     options.written.give(found.as_plain_data())

@@ -51,7 +51,11 @@ class RuleOptions:
 
     def rule(self, time: str | None) -> "DecisionRule | None":
         """Return the rule that the options name, None for none; `time` is a column of times."""
-        self._check_prevalence()
+        if self.prevalence is not None and not 0.0 < self.prevalence < 1.0:
+            raise setting_error(
+                f"--prevalence {self.prevalence} is not between 0 and 1.",
+                "Give the share of rare rows, such as 0.002.",
+            )
         given = {name: value for name, value in vars(self).items() if value is not None}
         sure = {name: given.pop(name) for name in ("confidence", "prevalence") if name in given}
         if len(given) > 1:
@@ -88,13 +92,6 @@ class RuleOptions:
                 "Leave one out, or give alerts for so many rows, as in 50/10000.",
             )
         return rule
-
-    def _check_prevalence(self) -> None:
-        if self.prevalence is not None and not 0.0 < self.prevalence < 1.0:
-            raise setting_error(
-                f"--prevalence {self.prevalence} is not between 0 and 1.",
-                "Give the share of rare rows, such as 0.002.",
-            )
 
     def _threshold_rule(self, name: str, value: Any) -> Any:
         from rareclass.decide.threshold_rule import ThresholdRule

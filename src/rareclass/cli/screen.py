@@ -16,10 +16,8 @@ from rareclass.errors import counted, first_names
 from rareclass.table_block import TableBlock, are_numbers
 
 if TYPE_CHECKING:
-    from collections import Counter
-
     from rareclass.decide.chosen_threshold import ChosenThreshold
-    from rareclass.metrics import CheckedMeasures, Interval
+    from rareclass.metrics import Interval
     from rareclass.model.drift import Drift, InputSummary
     from rareclass.model.facts import LeaderboardRow, RankingEstimate
     from rareclass.tables.columns import Column
@@ -232,14 +230,6 @@ def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
         print_block(console, block)
 
 
-def print_checked(console: Console, found: "CheckedMeasures") -> None:
-    """Print measures of a table of which some rows were checked, and what would tell the rest."""
-    print_block(console, found.block())
-    stands, *more = found.sentences()
-    console.print(stands)
-    print_notes(console, *more)
-
-
 def print_leaderboard(
     console: Console,
     rows: Sequence["LeaderboardRow"],
@@ -317,7 +307,8 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
         (seen.columns.emptied(), "empty cells in columns that had none in training"),
     ):
         if counts:
-            notes.append(f"{words}: {_worst(counts, seen.n_rows)}.")
+            of_rows = [f"{k} ({n:,}, {_share(n / seen.n_rows)})" for k, n in counts.most_common()]
+            notes.append(f"{words}: {first_names(of_rows, _MOST_NAMED)}.")
     notes += _moved(drift)
     if seen.extra_columns:
         listed = first_names(seen.extra_columns, 8)
@@ -355,11 +346,6 @@ def _moved(drift: "Drift") -> list[str]:
             tail = f" and {counted(more, 'more column')}" if more else ""
             notes.append(f"{words}: {'; '.join(names)}{tail}.")
     return notes
-
-
-def _worst(cells: "Counter[str]", n_rows: int) -> str:
-    named = [f"{name} ({n:,}, {_share(n / n_rows)})" for name, n in cells.most_common()]
-    return first_names(named, _MOST_NAMED)
 
 
 def _in_10_000(share: "Interval") -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rareclass.metrics.intervals import amount_text
 from rareclass.report.drawing import BLUE, VERMILLION, log_axis, plain_number, share_axis
@@ -60,11 +59,11 @@ class AlertsDisplay(TableDisplay):
             spread[nearest] = own
         places = sorted({int(each) for each in spread})
         marks = {} if own is None else {own: " (the model's)"}
-        rates = self.rate()
+        rates = table.amounts
         columns = {
             "Score above": [f"{table.thresholds[k]:.6g}{marks.get(k, '')}" for k in places],
             "Alerts": [whole(table.alerts[k]) for k in places],
-            self.unit.capitalize(): [amount_text(rates[k]) for k in places],
+            table.alert_unit.capitalize(): [amount_text(rates[k]) for k in places],
             "Found": [whole(table.hits[k]) for k in places],
             "Missed": [whole(table.n_rare - table.hits[k]) for k in places],
             "Precision": [percent_with_bounds(table.precision.at(k)) for k in places],
@@ -74,17 +73,8 @@ class AlertsDisplay(TableDisplay):
             columns["Cost"] = [amount_text(float(table.cost.value[k])) for k in places]
         return TableBlock.of("Ten thresholds, with exact 95 % intervals", columns)
 
-    @property
-    def unit(self) -> str:
-        """Unit in which alerts are counted."""
-        return self.table.alert_unit
-
-    def rate(self) -> NDArray[np.float64]:
-        """Alerts in `unit`, at each threshold."""
-        return self.table.alerts * self.table.per_alert
-
     def _draw(self, ax: "Axes", **style: Any) -> None:
-        kept, x = self._places(), self.rate()
+        kept, x = self._places(), self.table.amounts
         for band, label, color, dashes in (
             (self.table.precision, "precision", VERMILLION, "--"),
             (self.table.recall, "recall", BLUE, "-"),
@@ -92,7 +82,7 @@ class AlertsDisplay(TableDisplay):
             name = label if self.name is None else f"{label}, {self.name}"
             draw_curve(ax, x, band, kept, name, {"color": color, "linestyle": dashes} | style)
             self._mark_own(ax, x, band.value, label == "recall")
-        log_axis(ax.xaxis, self.unit)
+        log_axis(ax.xaxis, self.table.alert_unit)
         ax.set_xlim(x[kept][0], x[kept][-1])
         share_axis(ax.yaxis, "")
         ax.set_ylim(-0.02, 1.05)
@@ -138,7 +128,7 @@ class CostDisplay(TableDisplay):
         cost = self.table.cost
         if cost is None:
             raise ValueError("the table has no costs: give costs={'fp': ..., 'fn': ...}.")
-        kept, x = self._places(), self.table.alerts * self.table.per_alert
+        kept, x = self._places(), self.table.amounts
         draw_curve(ax, x, cost, kept, self.name or "cost", style)
         least = self.table.least_cost
         ax.plot(

@@ -115,6 +115,11 @@ class ThresholdTable:
         """Number of `alert_unit` that one alert of these rows stands for."""
         return 1.0 / self.n_days if self.n_days else 1e4 / self.n_rows
 
+    @property
+    def amounts(self) -> Floats:
+        """Alerts at each threshold, in `alert_unit`."""
+        return self.alerts * self.per_alert
+
     def alerts_at(self, place: int) -> Interval:
         """Return the alerts at one threshold in `alert_unit`, with their interval."""
         unit = self.n_rows * self.per_alert

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError, counted, name_hint, setting, unsupported
-from rareclass.labels.states import CheckReason, LabelStates
+from rareclass.labels.states import CheckReason
 from rareclass.metrics.checked import CheckedMeasures, CheckedSample, CheckMethod, checked_measures
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import ScoredRows
@@ -107,7 +107,10 @@ def read_checked(
         kept.path = Path(journal)  # for messages
     else:
         kept = ReviewJournal(journal)
-    states = _states(data, kept, text)
+    ours = kept.header
+    table = read_review_table(data, ours.target, ours.key, text=text)
+    kept.check_table(ours.target, ours.key, table.fingerprint)
+    states = kept.states(table.keys, table.codes(ours))
     _check_labels(kept, model)
     _check_rounds(kept)
     is_rare = [label in facts.labels for label in kept.header.rare]
@@ -190,14 +193,6 @@ def _read_checks(file: TableFile, labels: tuple[str, ...]) -> pl.DataFrame:
                 value=texts[name][row],
             )
     return texts.with_columns(chance, texts[REASON].replace(_REASONS))
-
-
-def _states(data: Any, journal: ReviewJournal, text: TextSettings) -> LabelStates:
-    """Return the states of the table's labels, checked against the journal."""
-    ours = journal.header
-    table = read_review_table(data, ours.target, ours.key, text=text)
-    journal.check_table(ours.target, ours.key, table.fingerprint)
-    return journal.states(table.keys, table.codes(ours))
 
 
 def _check_labels(journal: ReviewJournal, model: Model) -> None:

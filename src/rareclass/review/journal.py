@@ -361,7 +361,10 @@ class ReviewJournal:
             elif kind == "round":
                 self._take_round(read_fields(Round, line))
             elif kind == "verdict":
-                self._take_verdict(read_fields(Verdict, line))
+                verdict = read_fields(Verdict, line)
+                self._check(verdict, self.verdicts.get(verdict.key))
+                self._known_after.setdefault(verdict.key, len(self.rounds))
+                self.verdicts[verdict.key] = verdict
             elif kind == "label":
                 new, ours, is_rare = (str(line["label"]),), self.header, bool(line["is_rare"])
                 rare, rest = ours.rare + new * is_rare, ours.rest + new * (not is_rare)
@@ -381,11 +384,6 @@ class ReviewJournal:
             raise ValueError(f"round {new.number} is not the next")
         self.rounds.append(new)
         self._listed_in |= {row.key: new.number for row in new.listed}
-
-    def _take_verdict(self, verdict: Verdict) -> None:
-        self._check(verdict, self.verdicts.get(verdict.key))
-        self._known_after.setdefault(verdict.key, len(self.rounds))
-        self.verdicts[verdict.key] = verdict
 
     # -- appending -----------------------------------------------------------------------------
 
