@@ -52,9 +52,9 @@ MOST_CODE = {
     "serving": 1417,
     "single files": 1995,
     "stream": 1979,
-    "tables": 4080,  # 1 from model: sparse rows have no named columns
+    "tables": 4076,
 }
-MOST_LINES = {"src/rareclass": 74_346, "tests": 53_499, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_346, "tests": 53_492, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

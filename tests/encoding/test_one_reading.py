@@ -7,6 +7,7 @@ through Parquet. All must find one kind and the same values.
 
 import csv
 import datetime as dt
+import json
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -19,8 +20,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from draws import draws
 from faults import refused
-from rareclass.encoding.schema import find_schema
+from rareclass.encoding.schema import Schema, find_schema
 from rareclass.encoding.training_table import (
     plan_reading,
     read_training_table,
@@ -29,14 +31,24 @@ from rareclass.encoding.training_table import (
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import TableWarning
-from rareclass.tables.cells import canonical_words, is_empty, without_empty_marks, word_of
-from rareclass.tables.reading import CellReading, read_cells
+from rareclass.serving.request_rows import RefusedError, rows_of_json
+from rareclass.tables.cells import (
+    canonical_words,
+    is_empty,
+    is_missing,
+    without_empty_marks,
+    word_of,
+)
+from rareclass.tables.columns import Column
+from rareclass.tables.frames import series_of_objects
+from rareclass.tables.reading import CellReading, read_cells, text_of_values
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_table
 
 N = 120
 NOISE = np.random.default_rng(0).normal(size=N)
 UTC = dt.UTC
+DAY_OF = dt.date(2024, 3, 5)
 
 
 class Read(NamedTuple):
@@ -67,7 +79,11 @@ ICD = [*(f"{250 + k // 2}.83" for k in range(N - 2)), "V53", "E87"]
 MANY = [*(str(k // 2) for k in range(N - 2)), "A1", "a1"]
 TEXT = {
     "marks of emptiness": Meant(["1.5", "2", "NA", "7"], "number", [1.5, 2.0, None, 7.0]),
-    "more marks": Meant(["1", "\\N", "(null)", "n.a.", "-", "2"], "number", [1.0, *[None] * 4, 2]),
+    "more marks": Meant(
+        ["1", "\\N", "(null)", "n.a.", "-", "?", "NaN", " null ", "2"],
+        "number",
+        [1.0, *[None] * 7, 2.0],
+    ),
     "day first": Meant(["31.12.2024", "01.02.2024"], "date", seconds(DAY, (2024, 2, 1))),
     "month first": Meant(["12/31/2024", "02/01/2024"], "date", seconds(DAY, (2024, 2, 1))),
     "two-digit years": Meant(["31/12/24", "01/02/71"], "date", seconds(DAY, (1971, 2, 1))),
@@ -132,6 +148,7 @@ TYPED = {
         pa.timestamp("us", "Asia/Tokyo"),
         Meant(UTC_TIMES, "date", seconds((2024, 12, 31, 21), (2024, 12, 31, 9))),
     ),
+    "times of day": (pa.time64("us"), Meant([dt.time(1), dt.time(2)], "number", [3600.0, 7200.0])),
     "branch numbers": (pa.int64(), Meant(list(map(int, LONG)), "words", LONG)),
     "NA beside nulls": (pa.string(), Meant(["DE", "NA", None], "words", ["DE", "NA", None])),
 }
@@ -281,6 +298,7 @@ WRITTEN = st.one_of(
     st.integers(-99, 999).map(str),
     st.floats(-9, 9).map(lambda x: f"{x:.2f}"),
     st.sampled_from(["V53", "E87", "n/a", "12o", "007", "unknown", "Unknown", "true", "1,5", "%"]),
+    st.sampled_from([True, False, np.True_, 7, 2.5, 2**60, DAY_OF, dt.time(9, 30)]),
     st.text("aZ0.9 ,-", max_size=4),
 )
 
@@ -293,23 +311,121 @@ WRITTEN = st.one_of(
 @example(odd=["12o"], n_numbers=40, is_first=False)
 @example(odd=["V53", "E87"], n_numbers=60, is_first=False)
 @example(odd=["true", "False"], n_numbers=0, is_first=True)
+@example(odd=[1.5, True], n_numbers=0, is_first=True)
+@example(odd=[DAY_OF, 7], n_numbers=0, is_first=True)
 @pytest.mark.filterwarnings("ignore:column")
 def test_a_file_and_a_frame_are_read_alike(tmp_path_factory, odd, n_numbers, is_first):
     numbers = [str(k) for k in range(n_numbers)]
     cells = (odd + numbers if is_first else numbers + odd) * 2
     cells = (cells * (N // len(cells) + 1))[:N]
+    text = text_of_values(cells)
     path = tmp_path_factory.mktemp("one")
     found = []
     for first_row, read in (
-        (1, lambda: by_fit(trained(path, lambda _: written_csv(cells, path)))),
-        (0, lambda: by_classifier(pl.Series(cells))),
+        (1, lambda: by_fit(trained(path, lambda _: written_csv(text, path)))),
+        (0, lambda: by_classifier(text)),
+        (0, lambda: by_classifier(pd.Series(cells, dtype=object))),
     ):
         try:
             found.append(read())
         except InputError as error:
             row = None if error.row is None else error.row - first_row
             found.append((error.kind.value, error.value, row))
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
+
+
+MOMENT = dt.datetime(2024, 3, 5, 10, 20, 30)
+VALUES = [
+    None, "", "NA", " 7 ", "3.00", "-2", "10:20", "05/03/2024", "1,234", "word", "yes", " TRUE ",
+    True, False, 7, 2.5, 20240305, 2**53 + 1, 2**70, -(10**400), Decimal("1.50"), np.float64(0.1),
+    np.float32(0.5), np.int64(3), np.True_, DAY_OF, MOMENT, MOMENT.replace(tzinfo=UTC),
+    MOMENT.replace(microsecond=5 * 10**5), MOMENT.time(), dt.time(1, 2, 3, 4), pd.Timestamp(MOMENT),
+    np.datetime64("2024-03-05"), pd.NaT,
+]  # fmt: skip
+READINGS = [
+    *(CellReading("number", number_format=style) for style in (None, "1,234.5", "12:34:56")),
+    CellReading("number", truth="true/false"),
+    *(CellReading("date", way, zone=z) for way in ("%Y-%m-%d", "%d/%m/%Y") for z in ("", "UTC")),
+    CellReading("string"),
+    CellReading("string", marks=False),
+    CellReading("string", truth="yes/no"),
+]
+REFUSED = ["refused"]
+
+
+def read_as(reading, cells):
+    try:
+        return read_cells(cells, reading, 1).to_list()
+    except InputError:
+        return REFUSED
+
+
+def of_request(cells, column):
+    body = json.dumps([{"x": cell} for cell in cells]).encode()
+    try:
+        return rows_of_json(body, [column], 9).typed([column])["x"].to_list()
+    except RefusedError:
+        return REFUSED
+
+
+def of_frame(frame, column):
+    try:
+        found = read_table(frame, like=[column]).columns[0]
+    except InputError:
+        return REFUSED
+    if found.levels is not None:
+        return found.words().tolist()
+    cells = pl.Series(found.values, nan_to_null=True)
+    return (pl.from_epoch(cells * 1e6, "us") if found.kind == "date" else cells).to_list()
+
+
+def of_stream(path, reading):
+    schema = Schema("y", {"x": KINDS_OF_STREAM[reading.reads_as]}, readings={"x": reading})
+    good, rejected = schema.check(open_source(path).read(9))
+    found = dict(zip(good.lines.tolist(), good.frame["x"], strict=True))
+    found |= {row.line: REFUSED[0] for row in rejected}
+    return [found[line] for line in sorted(found)]
+
+
+KINDS_OF_STREAM = {"number": "number", "string": "category"}
+
+
+@draws(300)
+@given(st.lists(st.sampled_from(VALUES), min_size=1, max_size=3), st.sampled_from(READINGS))
+@example([1.5, True], CellReading("number"))
+@example([3, np.True_], CellReading("number"))
+@example([dt.time(10, 20)], CellReading("number"))
+@example([DAY_OF, 5], CellReading("date", "%Y-%m-%d"))
+@example([DAY_OF, MOMENT], CellReading("date", "%Y-%m-%d"))
+@example([MOMENT, MOMENT.replace(tzinfo=UTC)], CellReading("date", "%Y-%m-%d"))
+@example(["NA", 2.5], CellReading("string", marks=False))
+@example([2**53 + 1, 2.5], CellReading("string"))
+@example([MOMENT], CellReading("string"))
+@example([None, DAY_OF], CellReading("number"))
+@pytest.mark.filterwarnings("ignore:column")
+def test_a_cell_means_the_same_wherever_it_comes_from(tmp_path_factory, cells, reading):
+    """It is what its text in a CSV file means, alone or beside cells of other types, or refused."""
+    folder = tmp_path_factory.mktemp("cells")
+    known = [None if is_missing(cell) else cell for cell in cells]
+    truth = {True: "true", False: "false", None: ""}
+    text = [truth[c] if isinstance(c, bool | np.bool_ | None) else str(c) for c in known]
+    alone = [read_as(reading, pl.Series("x", [each]))[0] for each in text]
+    whole = REFUSED if REFUSED[0] in alone else alone
+    y = [1] * len(cells)
+    objects = np.array([*cells, None], dtype=object)[:-1]
+    pl.DataFrame({"x": series_of_objects("x", objects), "y": y}).write_parquet(folder / "t.parquet")
+    pl.DataFrame({"x": text, "y": y}).write_csv(folder / "t.csv")
+    both = zip(known, text, strict=True)
+    as_json = [c if type(c) in (str, bool, int, float) else each for c, each in both]
+    lines = (json.dumps({"x": cell, "y": 1}) for cell in as_json)
+    (folder / "t.jsonl").write_text("\n".join(lines))
+    column = Column("x", "number", "", **vars(reading))
+    assert of_request(as_json, column) == whole
+    assert of_frame(pd.DataFrame({"x": pd.Series(cells, dtype=object)}), column) == whole
+    for path in folder.iterdir():
+        assert read_as(reading, pl.concat(open_table(path).batches())["x"]) == whole, path
+        if reading.reads_as != "date":
+            assert of_stream(path, reading) == alone, path
 
 
 CELLS = st.one_of(

@@ -19,7 +19,7 @@ import pytest
 
 from rareclass import RankRC, RankRCCV
 from rareclass.errors import InputError
-from rareclass.rows import from_arrays, from_table
+from rareclass.rows import from_arrays, from_table, parquet_batches
 from rareclass.rows.scratch_rows import ScratchRows
 from rareclass.tables.table_file import open_table
 
@@ -124,13 +124,17 @@ def test_labels_weights_and_columns(tmp_path):
     words = np.where(y == 1, "fraud", "ok")
     whole = table(X, y=pa.array(words).dictionary_encode(), w=y + 1.0)
     pq.write_table(whole, tmp_path / "t.parquet", row_group_size=100)
-    rows = from_table(tmp_path / "t.parquet", "y", weight="w", columns=["c", "a"], dtype="float64")
-    assert rows.y.tolist() == words.tolist()
-    assert rows.sample_weight is not None
-    assert rows.sample_weight.tolist() == (y + 1.0).tolist()
-    assert rows.feature_names == ("c", "a")
-    assert rows.source.dtype == np.float64
-    np.testing.assert_array_equal(rows.source.take(slice(None)), X[:, [2, 0]])
+    how = tmp_path / "t.parquet", "y"
+    options = {"weight": "w", "columns": ["c", "a"], "dtype": "float64"}
+    rows = from_table(*how, **options)
+    for parts in ([rows], list(parquet_batches(*how, **options))):
+        assert np.concatenate([part.y for part in parts]).tolist() == words.tolist()
+        assert np.concatenate([part.sample_weight for part in parts]).tolist() == (y + 1).tolist()
+        assert {part.feature_names for part in parts} == {("c", "a")}
+        taken = np.concatenate([part.source.take(slice(None)) for part in parts])
+        assert taken.dtype == np.float64
+        np.testing.assert_array_equal(taken, X[:, [2, 0]])
+    assert all(part.y is None for part in parquet_batches(how[0], columns=["a"]))
     model = RankRC().fit_rows(rows)
     assert model.pos_label_ == "fraud"
     assert set(model.predict(rows)) == {"fraud", "ok"}

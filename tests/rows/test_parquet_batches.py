@@ -76,21 +76,6 @@ def test_labels_are_of_one_kind_in_every_batch(tmp_path):
     assert {rows.y.dtype for rows in parquet_batches(folder, "y")} == {np.dtype(np.int64)}
 
 
-def test_weights_columns_and_rows_without_labels(tmp_path):
-    X, y = data(np.float32)
-    pq.write_table(table(X, y=y, w=y + 1), tmp_path / "t.parquet", row_group_size=700)
-    batches = list(
-        parquet_batches(tmp_path / "t.parquet", weight="w", columns=["e", "b"], dtype="float64")
-    )
-    weight = np.concatenate([rows.sample_weight for rows in batches])
-    assert weight.dtype == np.float64
-    assert weight.tolist() == (y + 1).tolist()
-    taken = np.concatenate([rows.source.take(slice(None)) for rows in batches])
-    assert taken.dtype == np.float64
-    np.testing.assert_array_equal(taken, X[:, [4, 1]])
-    assert all(rows.y is None for rows in batches)
-
-
 def test_what_the_footers_show_is_refused_at_once(tmp_path):
     X, y = data()
     path = tmp_path / "t.parquet"

@@ -240,16 +240,6 @@ def test_a_header_that_looks_like_a_comment_is_told(tmp_path, first):
             assert read(tmp_path / "t.csv")
 
 
-def test_parts_of_a_folder_have_the_same_columns(tmp_path):
-    (tmp_path / "1.csv").write_text("a,y\n1,0\n")
-    (tmp_path / "2.csv").write_text("y;a\n1;2\n")
-    assert pl.concat(open_table(tmp_path).batches())["a"].to_list() == ["1", "2"]
-    (tmp_path / "3.csv").write_text("y\n1\n")
-    for read in (open_table, lambda path: from_table(path, "y")):
-        with pytest.raises(InputError, match=r"3\.csv lacks the column 'a', which .*1\.csv has"):
-            read(tmp_path)
-
-
 def test_types_of_parquet_parts_are_the_widest(tmp_path):
     pq.write_table(pa.table({"a": pa.array([1, 2], pa.int32())}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"a": [0.5, None]}), tmp_path / "2.parquet")

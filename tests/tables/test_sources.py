@@ -9,13 +9,12 @@ import json
 import os
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -116,12 +115,13 @@ def test_csv_is_the_same_in_any_way_of_reading(tmp_path_factory, records, end, m
     assert [row[1] for row in rejected] == [line for line, _ in bad]
     for row, (_, kind) in zip(rejected, bad, strict=True):
         assert words[kind] in row[2]
-    table = open_table(path, TextSettings(",")).batches(batch_rows=sizes[0])
+    table = open_table(path, TextSettings(",")).batches(["b", "a"], sizes[0])
     if bad:
         with pytest.raises(InputError, match=rf"line {bad[0][0]} \(row \d+\): "):
             list(table)
     else:
-        assert [row for batch in table for row in batch.rows()] == [row[2] for row in good]
+        cells = [(row[1], row[0]) for *_, row in good]
+        assert [row for batch in table for row in batch.rows()] == cells
     whole = [batch.n_read for batch in read_all(open_file(path, "t.csv", None, reading), 3)]
     assert all(n == 3 for n in whole[:-1])
 
@@ -187,40 +187,61 @@ def test_parquet_is_the_same_in_any_way_of_reading(tmp_path_factory, n_rows, gro
     good, bad = records_of(batches)
     assert good == [("t", k + 1, (float(k), f"w{k}")) for k in range(n_rows)]
     assert not bad
+    batches = list(open_table(path).batches(["w"], sizes[0]))
+    assert [word for batch in batches for word in batch["w"]] == words
+    assert all(batch.height <= sizes[0] for batch in batches)
     full = [batch.n_read for batch in read_all(open_file(path, "t", None, Reading()), 7)]
     assert all(n == 7 for n in full[:-1])
 
 
-@given(how=ways, n_rows=st.lists(st.integers(0, 6), min_size=1, max_size=5), csv=st.booleans())
-def test_folder_is_the_same_in_any_way_of_reading(tmp_path_factory, how, n_rows, csv):
-    folder = tmp_path_factory.mktemp("s")
-    expected = []
-    for k, n in enumerate(n_rows):
-        name = f"d={k % 2}/{k}.csv" if csv else f"d={k % 2}/{k}.jsonl"
-        (folder / name).parent.mkdir(exist_ok=True)
-        row = f"{{}},x{k}" if csv else f'{{{{"a": "{{}}", "b": "x{k}"}}}}'
-        lines = [row.format(i) for i in range(n)]
-        (folder / name).write_text("\n".join(["a,b"] * csv + lines))
-        first = 2 if csv else 1
-        expected += [(name, first + i, (str(i), f"x{k}")) for i in range(n)]
+FILE = st.tuples(st.booleans(), st.lists(st.sampled_from(["7", "8", None]), max_size=4))
+WRITE = {"csv": pl.DataFrame.write_csv, "parquet": pl.DataFrame.write_parquet}
+
+
+def write_json(frame, path):
+    """Write JSON lines; an empty cell has a key in the first row only."""
+    rows = [{k: v for k, v in row.items() if v is not None} for row in frame.to_dicts()]
+    rows[:1] = frame.head(1).to_dicts()
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+@given(
+    how=ways,
+    kind=st.sampled_from(["csv", "jsonl", "parquet"]),
+    files=st.lists(FILE, min_size=1, max_size=5),
+    columns=st.sampled_from([None, ["a", "d", "z"]]),
+)
+@example(([1], [True], 7), "jsonl", [(True, ["7", None]), (False, ["7", None])], None)
+@example(([1], [True], 7), "jsonl", [(False, ["7"]), (True, ["7", None, "8"])], None)
+def test_a_folder_is_the_same_in_any_way_of_reading(tmp_path_factory, how, kind, files, columns):
+    """The name of a folder is the cell of each row of a file that lacks the column."""
+    folder, expected = tmp_path_factory.mktemp("s"), []
+    for k, (has_own, cells) in enumerate(files):
+        path = folder / f"d={k % 2}" / "z=1" / f"{k}.{kind}"
+        path.parent.mkdir(exist_ok=True, parents=True)
+        own = {"d": pl.Series(cells, dtype=pl.String)} if has_own else {}
+        frame = pl.DataFrame({"a": [f"x{k}{i}" for i in range(len(cells))], **own})
+        (write_json if kind == "jsonl" else WRITE[kind])(frame, path)
+        empty, first = ("", 2) if kind == "csv" else (None, 1)
+        for i, cell in enumerate(cells):
+            of_row = (empty if cell is None else cell) if has_own else str(k % 2)
+            name = path.relative_to(folder)
+            expected.append((str(name), first + i, (f"x{k}{i}", of_row, "1")))
+    if not expected:
+        return
     expected.sort(key=lambda row: Path(row[0]))
     sizes, stops, text_reader.BLOCK_BYTES = how
-    reading = Reading(columns=["a", "b"])
-    batches = read_interrupted(lambda at: open_folder(folder, at, reading), sizes, stops)
+    reading = Reading(columns)
+    batches = read_interrupted(lambda at: FolderSource(folder, at, reading), sizes, stops)
     assert records_of(batches) == (expected, [])
+    assert pl.concat(open_table(folder).batches()).rows() == [row[2] for row in expected]
     # What comes later leaves a position as it was.
-    batches = read_all(open_folder(folder, None, reading), 2)
+    batches = read_all(FolderSource(folder, None, reading), 2)
     k = len(batches) // 2
     for batch in batches[k : k + 1]:
-        rest = read_all(open_folder(folder, batch.position, reading))
+        rest = read_all(FolderSource(folder, batch.position, reading))
         before = sum(b.n_rows for b in batches[: k + 1])
         assert records_of(rest) == (expected[before:], [])
-
-
-def open_folder(folder, at, reading):
-    if all(path.stat().st_size == 0 for path in folder.rglob("*.*")):
-        return SimpleNamespace(columns=None, read=lambda most: None, close=lambda: None)
-    return FolderSource(folder, at, reading)
 
 
 @given(
@@ -248,6 +269,9 @@ def test_columns_that_differ_within_a_folder(tmp_path):
     (tmp_path / "4.csv").write_text("a\n5\n")
     (tmp_path / "5.csv").touch()
     good, bad = records_of(read_all(open_source(str(tmp_path))))
+    for read in (open_table, from_table):
+        with pytest.raises(InputError, match=r"3\.csv lacks the column 'b', which .*1\.csv has"):
+            read(tmp_path)
     assert good == [("1.csv", 2, ("1", "2")), ("2.csv", 2, ("3", "4"))]
     assert bad == [("3.csv", 2, "unknown column 'c'", "5,6"), ("4.csv", 2, "no column 'b'", "5")]
     (tmp_path / "p").mkdir()
@@ -297,8 +321,9 @@ def test_what_cannot_be_opened(tmp_path):
     fails("lz4.csv", b'\x04"M\x18d', "LZ4")
     fails("7z.csv", b"7z\xbc\xaf'", "7-Zip")
     (tmp_path / "t.svm").write_text("1 3:0.5\n")
-    with pytest.raises(InputError, match="svmlight file, which cannot be read as a stream"):
-        open_source(tmp_path / "t.svm")
+    for read in (open_source, from_table):
+        with pytest.raises(InputError, match="svmlight file, which has no named columns"):
+            read(tmp_path / "t.svm")
     (tmp_path / "folder").mkdir()
     fails("folder", None, "no table in the folder")
 

@@ -16,24 +16,6 @@ from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import open_table
 
 
-def numbered(n_rows):
-    return pl.DataFrame({"k": np.arange(n_rows), "word": [f"w,{k}\nx" for k in range(n_rows)]})
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_batches_keep_order_and_cells(tmp_path, suffix):
-    path = tmp_path / f"t{suffix}"
-    table = numbered(5000)
-    table.write_csv(path) if suffix == ".csv" else table.write_parquet(path, row_group_size=777)
-    file = open_table(path)
-    batches = list(file.batches(batch_rows=300))
-    assert all(batch.height <= 300 for batch in batches)
-    together = pl.concat(batches)
-    assert together["k"].cast(pl.Int64).to_list() == table["k"].to_list()
-    assert together["word"].to_list() == table["word"].to_list()
-    assert pl.concat(file.batches(["word"])).columns == ["word"]
-
-
 def test_rows_are_estimated_well_enough(tmp_path):
     table = pl.DataFrame({"a": np.random.default_rng(0).normal(size=50_000), "b": 1})
     table.write_csv(tmp_path / "t.csv")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -156,7 +156,7 @@ class Schema:
         # In alphabetical order: the order in which JSON rows bring new names is the batch's.
         for name in sorted(set(batch.frame.columns) - known):
             rows = (~are_empty(batch.frame[name])).arg_true()
-            _add(faults, rows.to_list(), f"unknown column {name!r}")
+            _add(faults, rows, f"unknown column {name!r}")
 
     def _labels(self, batch: Batch, faults: dict[int, str]) -> pl.Series:
         cells = _cells_of(batch, self.target)
@@ -377,8 +377,8 @@ def _parsed(cells: pl.Series, reading: CellReading, faults: dict[int, str]) -> p
             return read_strings(cells, reading)
         values, is_text, is_too_large = parse_numbers(cells, reading)
     except InputError as error:  # a type of other cells
-        _add(faults, range(len(cells)), error.message.removesuffix("."))
-        return pl.repeat(None, len(cells), dtype=_TYPE[reading.reads_as], eager=True).alias(name)
+        _add(faults, (~are_empty(cells)).arg_true(), error.message.removesuffix("."))
+        return read_cells(cells.clear(len(cells)), reading, 0)
     for row in is_text.arg_true():
         faults.setdefault(row, f"column {name!r}: {shown(cells[row])} is not a number")
     for row in is_too_large.arg_true():
@@ -389,9 +389,6 @@ def _parsed(cells: pl.Series, reading: CellReading, faults: dict[int, str]) -> p
     return values
 
 
-_TYPE = {"number": pl.Float64, "string": pl.String}
-
-
-def _add(faults: dict[int, str], rows: Collection[int], reason: str) -> None:
+def _add(faults: dict[int, str], rows: Iterable[int], reason: str) -> None:
     for row in rows:
         faults.setdefault(row, reason)

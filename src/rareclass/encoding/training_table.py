@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError, named_twice, no_rows, setting
 from rareclass.rows.decoding import refuse_many_labels
+from rareclass.rows.source import are_narrow
 from rareclass.tables.batch import SpooledTables
 from rareclass.tables.cells import are_plain, is_text_type
 from rareclass.tables.columns import (
@@ -369,9 +371,8 @@ def stream_training_table(plan: ReadingPlan, scratch: str | Path | None = None) 
 
 def _narrow_columns(plan: ReadingPlan, typed: pl.DataFrame) -> list[str]:
     """The columns of numbers that are 32-bit floats or narrower in the file."""
-    first = next(iter(plan.file.batches(plan.names, 1)))
-    narrow = (pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
-    return [c.name for c in typed if c.dtype == pl.Float64 and first[c.name].dtype in narrow]
+    types = nw.from_native(next(iter(plan.file.batches(plan.names, 1)))).schema
+    return [c.name for c in typed if c.dtype == pl.Float64 and are_narrow([types[c.name]])]
 
 
 def _coded(labels: pl.Series, code_of: dict[str, int], target: str) -> NDArray[np.int16]:

@@ -244,14 +244,14 @@ class _FileParts:
         self.n_rows: int | None = None
         self.is_parquet = all(isinstance(part.file, ParquetFile) for part in self._parts)
         if not self.is_parquet:
-            chosen = select_columns([(part.file.path, part.columns) for part in self._parts], roles)
+            chosen = select_columns([(part.path, part.columns) for part in self._parts], roles)
             self.decoder = BatchDecoder(chosen, roles.dtype or np.float64, None)
             return
         self._numbers = numbers_of_folders(self._parts) - {roles.target}
-        schemas = [(part.file.path, part.schema(self._numbers)) for part in self._parts]
+        schemas = [(part.path, part.schema(self._numbers)) for part in self._parts]
         is_text = all(roles.target in part.keys for part in self._parts)
         self.decoder = BatchDecoder.of_schemas(schemas, roles, is_text)
-        self.n_rows = sum(part.file.n_rows for part in self._parts)
+        self.n_rows = sum(part.file.estimate_rows() for part in self._parts)
 
     def batches(self, batch_rows: int | None = None) -> Iterator[tuple[Path, Batches]]:
         """Every part with its batches, of `batch_rows` rows or of as many as fit 16 MiB."""
@@ -262,7 +262,7 @@ class _FileParts:
                 batches = part.batches(chosen.all, size, self._numbers, by_group=True)
             else:
                 batches = _numbers_of_text(part, chosen, size)
-            yield part.file.path, batches
+            yield part.path, batches
             part.file.close()
 
     def decoded(self, batch_rows: int | None) -> Generator[LabelledRows, None, None]:
@@ -278,7 +278,7 @@ def _numbers_of_text(part: FolderPart, chosen: ColumnRoles, batch_rows: int) -> 
     for batch in part.batches(chosen.all, batch_rows):
         frame = frame_of_arrow(batch)
         numbers = [frame[name] for name in chosen.all if name != chosen.target]
-        frame = frame.with_columns(_as_numbers(c, part.file.path, n_rows + 1) for c in numbers)
+        frame = frame.with_columns(_as_numbers(c, part.path, n_rows + 1) for c in numbers)
         if chosen.target is not None:
             labels = pl.col(chosen.target)
             frame = frame.with_columns(pl.when(labels != "").then(labels).alias(chosen.target))

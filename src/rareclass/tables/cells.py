@@ -52,6 +52,7 @@ SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join
 )
 # The zeros at the end of a fraction: 3.0 and 3.00 are the word 3, 1.50 is 1.5.
 _LAST_ZEROS = r"^([+-]?[0-9]+)(?:\.0+|(\.[0-9]*[1-9])0+)$"
+_NO_FRACTION = r"\.0{6}"  # of a second
 _FEW_CELLS = 64  # so few are read faster one by one
 _LOOK_CELLS = 512  # that say whether cells recur
 _SHOWN = 60  # characters of a cell in a message
@@ -237,7 +238,7 @@ def word_of(cell: Any, marks: bool = True) -> str | None:
     ('DE', None, 'true', '3', '3')
     """
     if isinstance(cell, np.generic):
-        cell = cell.item()
+        cell = float(str(cell)) if isinstance(cell, np.floating) else cell.item()
     if isinstance(cell, list | dict | tuple | set | np.ndarray):
         raise ValueError(f"{cell!r} is not a single value")
     if is_empty(cell) if marks or not isinstance(cell, str) else not cell.strip(SPACES):
@@ -255,7 +256,11 @@ def word_of(cell: Any, marks: bool = True) -> str | None:
 
 
 def words_of_numbers(cells: pl.Series) -> pl.Series:
-    """Write numbers as words: whole ones without decimals, null where missing."""
+    """Write numbers and times as words: whole ones without decimals, null where missing."""
+    if isinstance(cells.dtype, pl.Datetime):
+        cells = cells.dt.cast_time_unit("us").cast(pl.String).str.replace(_NO_FRACTION, "")
+    elif cells.dtype == pl.Time:
+        cells = cells.dt.to_string("%H:%M:%S%.6f").str.replace(_NO_FRACTION, "")
     if not cells.dtype.is_float():
         return canonical_words(cells.cast(pl.String))
     whole = cells.cast(pl.Int64, strict=False)

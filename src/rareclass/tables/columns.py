@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.tables.cells import LARGEST_EXACT, TIME_OF_DAY, is_text_type, type_name
+from rareclass.tables.cells import LARGEST_EXACT, TIME_OF_DAY, TRUTH_PAIRS, is_text_type, type_name
 from rareclass.tables.dates import way_in_words
-from rareclass.tables.reading import CellReading, ReadsAs
+from rareclass.tables.reading import CellReading, ReadsAs, is_usable
 
 # Words of a column of strings with this many distinct values or more say little one by one.
 HIGH_CARDINALITY = 40
@@ -123,7 +123,7 @@ class Column:
 
 def reading_of_type(dtype: pl.DataType) -> CellReading | None:
     """Decide what typed cells are read as; None for a type that cannot be used."""
-    if not _is_usable(dtype):
+    if not is_usable(dtype):
         return None
     if isinstance(dtype, pl.Datetime):
         return CellReading("date", zone=dtype.time_zone or "")
@@ -134,10 +134,6 @@ def reading_of_type(dtype: pl.DataType) -> CellReading | None:
     if dtype == pl.Time:
         return CellReading("number", number_format=TIME_OF_DAY)
     return CellReading("string" if is_text_type(dtype) else "number")
-
-
-def _is_usable(dtype: pl.DataType) -> bool:
-    return not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
 
 
 def are_whole(dtype: pl.DataType) -> bool:
@@ -382,7 +378,7 @@ def kind_of(facts: ColumnFacts, integers: bool, is_category: bool) -> tuple[Kind
     """
     if facts.n_distinct == 0:
         return "constant", "dropped: every cell is empty"
-    if not _is_usable(facts.dtype):
+    if not is_usable(facts.dtype):
         return "unusable", f"dropped: cells of type {type_name(facts.dtype)} cannot be used"
     if facts.n_distinct == 1 and not facts.n_missing:
         always = f" {_short(facts.values[0])}" if facts.values else " the same"
@@ -412,7 +408,7 @@ def _kind_of_strings(facts: ColumnFacts, is_category: bool) -> tuple[Kind, str]:
     n_present = facts.n_rows - facts.n_missing
     if facts.n_distinct < HIGH_CARDINALITY:
         values = {str(value).strip().lower() for value in facts.values or ()}
-        if values in ({"true", "false"}, {"t", "f"}, {"yes", "no"}, {"y", "n"}):
+        if any(values == set(pair.split("/")) for pair in TRUTH_PAIRS):
             return "boolean", "0 or 1"
         return "category", "commonest values, log-odds"
     if not is_category and facts.n_distinct >= 0.5 * n_present:

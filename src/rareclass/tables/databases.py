@@ -237,6 +237,13 @@ def given_connection(connection: Any) -> "Callable[[], Driver]":
     )
 
 
+def _end_all(*steps: Callable[[], None] | None) -> None:
+    for step in steps:
+        with suppress(Exception):  # SQLite cannot cancel; the connection may be lost
+            if step is not None:
+                step()
+
+
 class _Adbc:
     """A connection of an ADBC driver, which runs one query."""
 
@@ -259,16 +266,8 @@ class _Adbc:
 
     def close(self) -> None:
         """Cancel the query where it still runs, and give the connection back."""
-        with suppress(Exception):  # SQLite cannot cancel; the query may have come to its end
-            if not self._is_done:
-                self._cursor.adbc_cancel()
-        with suppress(Exception):  # the connection may be lost
-            if self._reader is not None:
-                self._reader.close()
-        with suppress(Exception):
-            self._cursor.close()
-        with suppress(Exception):
-            self._end()
+        cancel = None if self._is_done else self._cursor.adbc_cancel
+        _end_all(cancel, self._reader and self._reader.close, self._cursor.close, self._end)
 
     def _run(self, sql: str) -> pa.RecordBatchReader:
         statement = self._cursor.adbc_statement
@@ -350,11 +349,7 @@ class _DuckDB:
         return next(self._reader, None)
 
     def close(self) -> None:
-        with suppress(Exception):
-            if self._reader is not None:
-                self._reader.close()
-        with suppress(Exception):
-            self._end()
+        _end_all(self._reader and self._reader.close, self._end)
 
 
 Driver: TypeAlias = _Adbc | _DuckDB

@@ -151,11 +151,6 @@ def look_of_dates(cells: pl.Series) -> pl.Series:
     return cells.str.contains(_LOOKS_LIKE_A_DATE)
 
 
-def look_like_dates(cells: pl.Series) -> bool:
-    """Say whether at least half of some text cells have the look of dates."""
-    return not cells.is_empty() and 2 * look_of_dates(cells).sum() >= len(cells)
-
-
 _WORDS = {"%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%B": "month name"}
 _WORDS |= {"%H": "h", "%I": "h", "%M": "min", "%S": "s", "%z": " zone", "%p": "am/pm"}
 

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, first_names, setting, setting_error
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.batch import unique_names
+from rareclass.tables.cells import numbers_in
 
 SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
 _IN_CELLS = ":", " "  # stand in cells as well: others that fit all lines come first
@@ -135,7 +137,7 @@ def dialect_of(title: str, sample: bytes, is_whole: bool, known: TextSettings) -
     if header is None:
         return None
     names, n_lines = header
-    if all(map(is_number, names)):
+    if not numbers_in(pl.Series(names).str.strip_chars(), truth={}).null_count():
         raise InputError(
             f"The first line of {title} holds numbers, not column names: {', '.join(names[:4])}.",
             "Put a header line with the column names first.",
@@ -310,15 +312,6 @@ def _has_decimal_commas(text: str, separator: str) -> bool:
     if any(_COMMA_NUMBER.fullmatch(c) and not _MAYBE_THOUSANDS.fullmatch(c) for c in cells):
         return True
     return separator == ";" and not any(map(_POINT_NUMBER.fullmatch, cells))
-
-
-def is_number(text: str) -> bool:
-    """Say whether a text is a number, NaN and infinite ones among them."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def line_ends(text: bytes) -> NDArray[np.int64]:

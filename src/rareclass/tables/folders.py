@@ -7,13 +7,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 from urllib.parse import unquote
 
+import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath
+from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
-from rareclass.tables.dialect import MARKS, TextSettings, is_number
+from rareclass.tables.cells import numbers_in
+from rareclass.tables.dialect import MARKS, TextSettings
+from rareclass.tables.parquet import ParquetFile
+from rareclass.tables.text_reader import TextReader
 
 _FORMAT_OF_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
@@ -179,17 +184,43 @@ def folder_columns(part: Path, folder: Path) -> dict[str, str | None]:
 class FolderPart:
     """A file, with the columns that the names of its folders give where it has none of that name.
 
-    Those are text. `file` is one of CSV, JSON lines or Parquet.
+    Those are text. `wanted` are the columns that `read` hands out, by default all.
     """
 
-    def __init__(self, file: Any, folder: Path) -> None:
-        self.file = file
-        found = folder_columns(file.path, folder)
-        self.keys = {key: value for key, value in found.items() if key not in file.columns}
-        self.columns = [*file.columns, *self.keys]
+    def __init__(
+        self,
+        file: TextReader | ParquetFile,
+        path: Path,
+        folder: Path,
+        wanted: Collection[str] | None = None,
+    ) -> None:
+        self.file, self.path = file, path
+        self._given, self._wanted = folder_columns(path, folder), wanted
+
+    @property
+    def keys(self) -> dict[str, str | None]:
+        """The columns that its folders give, with their value in all of its rows."""
+        own = self.file.columns or ()
+        return {key: value for key, value in self._given.items() if key not in own}
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the file and of its folders; none while those of the file are unknown."""
+        own = self.file.columns
+        return [*own, *self.keys] if own else []
+
+    def read(self, max_records: int) -> Batch | None:
+        """Return the next rows as the file does."""
+        batch = self.file.read(max_records)
+        if batch is None or not self.columns or not self.keys:
+            return batch
+        cells = {key: pl.lit(value, pl.String) for key, value in self.keys.items()}
+        wanted = self.columns if self._wanted is None else self._wanted
+        return batch._replace(frame=batch.frame.with_columns(**cells).select(wanted))
 
     def schema(self, numbers: Collection[str] = ()) -> pa.Schema:
         """Return the types of a Parquet file's columns, and of those of folders."""
+        assert isinstance(self.file, ParquetFile)
         kinds = [(key, pa.float64() if key in numbers else pa.string()) for key in self.keys]
         return pa.schema([*self.file.schema, *(pa.field(*kind) for kind in kinds)])
 
@@ -200,9 +231,9 @@ class FolderPart:
         if not self.keys:
             yield from self.file.batches(columns, batch_rows, **how)
             return
-        own = [name for name in columns if name not in self.keys] or self.file.columns[:1]
+        own = [name for name in columns if name not in self.keys] or self.columns[:1]
         cells = {key: pa.scalar(value, pa.string()) for key, value in self.keys.items()}
-        cells |= {key: cells[key].cast(pa.float64()) for key in self.keys if key in numbers}
+        cells |= {key: pa.scalar(float(self.keys[key] or 0)) for key in self.keys if key in numbers}
         for batch in self.file.batches(own, batch_rows, **how):
             arrays = [
                 pa.repeat(cells[name], batch.num_rows) if name in cells else batch.column(name)
@@ -213,12 +244,10 @@ class FolderPart:
 
 def numbers_of_folders(parts: Sequence[FolderPart]) -> set[str]:
     """Return the columns of folders whose values are numbers in all parts."""
-
-    def is_known(value: str | None) -> bool:
-        return value is not None and is_number(value) and float(value) == float(value)
-
     keys = {key for part in parts for key in part.keys}
-    return {key for key in keys if all(is_known(part.keys.get(key)) for part in parts)}
+    values = {key: pl.Series([p.keys.get(key) for p in parts], dtype=pl.String) for key in keys}
+    numbers = {key: numbers_in(cells, truth={}).fill_nan(None) for key, cells in values.items()}
+    return {key for key in keys if not numbers[key].null_count()}
 
 
 def has_content(path: Path) -> bool:
@@ -255,12 +284,12 @@ def check_columns_agree(
     """
     lacking = [name for name in expected if name not in found]
     more = [name for name in found if name not in expected] if exactly else []
-    if lacking:
-        fault = f"{part} lacks the column {lacking[0]!r}, which {first} has."
-    elif more:
-        fault = f"{part} has a column {more[0]!r}, which {first} lacks."
-    else:
+    if not lacking and not more:
         return
+    name = (lacking or more)[0]
+    fault = f"{part} lacks the column {name!r}, which {first} has."
+    if more and not lacking:
+        fault = f"{part} has a column {name!r}, which {first} lacks."
     ways = "write it again, or move it away."
     if not exactly:
         ways = "write it again, move it away, or leave the column out with columns=."
@@ -268,5 +297,5 @@ def check_columns_agree(
         fault,
         f"All parts of a table need the same columns: {ways}",
         ErrorKind.MISSING_COLUMN,
-        column=(lacking or more)[0],
+        column=name,
     )

@@ -1,8 +1,10 @@
 """Data frames of any make, and arrays, as columns of polars."""
 
-import math
+import datetime as dt
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,11 +17,11 @@ from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, unsupported
 from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
-from rareclass.tables.cells import is_missing, word_of
+from rareclass.tables.cells import is_missing
+from rareclass.tables.reading import text_of_values
 
 _MADE_FOR_CATEGORIES = (pl.Categorical, pl.Enum)
 _OTHERS = (pl.String, pl.Boolean, pl.Null, pl.Binary)
-_BEYOND_TYPES = 2.0**63
 # Types that only pandas has: their text is what a file of the table holds.
 _OF_PANDAS = ("pandas.interval", "pandas.period")
 
@@ -122,29 +124,45 @@ def numbers_of(X: Any) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
-    """Read Python objects: of one type as that type, numbers of several as float64, else as words.
+# Kinds of Python objects that are never read as one another; the first that fits a type.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "truth value": (bool, np.bool_),
+    "duration": (dt.timedelta, np.timedelta64),
+    "moment": (dt.datetime,),
+    "day": (dt.date,),
+    "number": (int, float, Decimal, np.number),
+}
 
-    Whole numbers that no type holds are words, as the digits of a file are; so are numbers beside
-    truth values, as a file would hold them.
+
+def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
+    """Read Python objects: of one kind as their type, of several as text, as a file has them.
+
+    Numbers that no type holds exactly are text, too.
 
     Raises `InputError` for lists, bytes and the like.
     """
-    kinds = set(map(type, cells))
-    if bool in kinds and kinds & {int, float}:  # Arrow takes them for numbers where one comes first
-        return pl.Series(name, [word_of(cell) for cell in cells], pl.String)
-    try:
-        return _of_arrow(name, pa.array(cells, from_pandas=True)).cells
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError):
-        pass
+    if len(_kinds_of(cells)) <= 1:  # Arrow takes 5 for a day where a date comes first
+        try:
+            return _of_arrow(name, pa.array(cells, from_pandas=True)).cells
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError):
+            pass
     if any(isinstance(cell, list | tuple | dict | set | bytes | np.ndarray) for cell in cells):
         raise unusable(name, "lists, bytes or other objects")
-    if all(is_missing(cell) or isinstance(cell, int | float | np.number) for cell in cells):
-        numbers = [math.nan if is_missing(cell) else float(cell) for cell in cells]
-        are_whole = all(is_missing(cell) or isinstance(cell, int | np.integer) for cell in cells)
-        if not (are_whole and any(abs(number) >= _BEYOND_TYPES for number in numbers)):
-            return pl.Series(name, numbers, pl.Float64)
-    return pl.Series(name, [word_of(cell) for cell in cells], pl.String)
+    return text_of_values(list(cells)).alias(name)
+
+
+def _kinds_of(cells: NDArray[np.object_]) -> set[object]:
+    types = set(map(type, cells))
+    if len(types) > 1:
+        types = {type(cell) for cell in cells if not is_missing(cell)}
+    kinds: set[object] = {
+        next((kind for kind, known in _KINDS.items() if issubclass(each, known)), each)
+        for each in types
+    }
+    if "moment" in kinds:  # whose clocks differ
+        moments = (c for c in cells if isinstance(c, dt.datetime) and not is_missing(c))
+        return kinds - {"moment"} | {str(moment.tzinfo) for moment in moments}
+    return kinds
 
 
 def unusable(name: str, source: str) -> InputError:
@@ -170,25 +188,26 @@ def _of_polars(cells: pl.Series) -> FrameColumn:
 
 
 def _of_series(name: str, series: "nw.Series[Any]") -> FrameColumn:
-    try:
-        array = series.to_arrow()
-        is_chosen = pa.types.is_dictionary(array.type)
-        kind = array.type.value_type if is_chosen else array.type
-        if isinstance(kind, pa.BaseExtensionType) and kind.extension_name in _OF_PANDAS:
-            words = [None if is_missing(cell) else str(cell) for cell in series.to_list()]
-            return FrameColumn(pl.Series(name, words, pl.String), is_chosen)
-        return _of_arrow(name, array)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        cells = np.array([*series.to_list(), None], dtype=object)[:-1]
-        return FrameColumn(series_of_objects(name, cells), False)
+    if series.dtype != nw.Object:
+        with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
+            array = series.to_arrow()
+            is_chosen = pa.types.is_dictionary(array.type)
+            kind = array.type.value_type if is_chosen else array.type
+            if isinstance(kind, pa.BaseExtensionType) and kind.extension_name in _OF_PANDAS:
+                words = [None if is_missing(cell) else str(cell) for cell in series.to_list()]
+                return FrameColumn(pl.Series(name, words, pl.String), is_chosen)
+            return _of_arrow(name, array)
+    cells = np.array([*series.to_list(), None], dtype=object)[:-1]
+    return FrameColumn(series_of_objects(name, cells), False)
 
 
 def _of_numpy(name: str, cells: NDArray[Any]) -> FrameColumn:
-    if cells.dtype.kind in "fiub" and cells.dtype.itemsize <= 8:
-        cells = cells.astype(np.float32) if cells.dtype == np.float16 else cells
-        return FrameColumn(pl.Series(name, np.ascontiguousarray(cells)), False)
-    if cells.dtype.kind == "f":
-        return FrameColumn(pl.Series(name, cells.astype(np.float64)), False)
+    if cells.dtype.kind in "fiub":
+        known = {2: np.float32, 16: np.float64}.get(
+            cells.dtype.itemsize * (cells.dtype.kind == "f")
+        )
+        cells = np.ascontiguousarray(cells, known or cells.dtype)
+        return FrameColumn(pl.Series(name, cells), False)
     if cells.dtype.kind == "O":
         return FrameColumn(series_of_objects(name, cells), False)
     return _of_arrow(

@@ -29,8 +29,8 @@ class JsonLinesReader(TextReader):
     format_name = "JSON lines"
 
     def _begin(self, position: dict[str, Any] | None) -> None:
-        known = None if position is None else position["columns"]
-        self._set_columns(self.columns if known is None else known)
+        known = position and position["columns"]
+        self._set_columns(known or (None if self._reading.elsewhere else self.columns))
 
     def _set_columns(self, columns: list[str] | None) -> None:
         self.columns = columns
@@ -41,8 +41,8 @@ class JsonLinesReader(TextReader):
         """Take the keys of the first rows for the columns."""
         if not self._lines.ahead:
             self._lines.fill()  # the first bytes say the encoding, also of a place without rows
-        if self.columns is None:
-            self._set_columns(self._names() or None)
+        if self.columns is None and (names := self._names()):
+            self._set_columns(self._reading.columns_of(names))
 
     def remedy(self, reason: str) -> str:
         """Say where a column is named that a row has and the first rows have not."""

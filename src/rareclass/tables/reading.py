@@ -12,6 +12,7 @@ from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.cells import (
     LARGEST_EXACT,
     LARGEST_NUMBER,
+    TIME_OF_DAY,
     TRUTH_SPELLINGS,
     are_all_missing,
     are_plain,
@@ -119,10 +120,12 @@ def parse_numbers(cells: pl.Series, reading: CellReading = _NUMBERS) -> ParsedNu
             cells = without_empty_marks(cells.cast(pl.String))
             truth = TRUTH_SPELLINGS if reading.truth else {}
             numbers = numbers_in(cells, reading.number_format, truth)
-    elif cells.dtype in (pl.Duration, pl.Time):
+    elif cells.dtype == pl.Duration or (
+        cells.dtype == pl.Time and reading.number_format == TIME_OF_DAY
+    ):
         ns = cells.cast(pl.Duration("ns")).to_physical()
         numbers = ns // 10**9 + (ns % 10**9) / 1e9  # whole seconds exactly
-    elif _is_of_other_types(cells.dtype) or cells.dtype.is_temporal():
+    elif not is_usable(cells.dtype) or cells.dtype.is_temporal():
         raise _wrong_type(cells, "numbers")
     elif cells.dtype == pl.Boolean and not reading.truth:
         numbers = pl.repeat(None, len(cells), dtype=pl.Float64, eager=True)
@@ -185,21 +188,13 @@ def _format_of(cells: pl.Series) -> str:
     return ways[0] if ways else ISO_DAY
 
 
-_DAY = 86_400
-# Seconds of the years 1 to 9999, as those of Python are.
-_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # of the years 1 to 9999, as those of Python are
 
 
 def _check_years(cells: pl.Series, first_row: int) -> None:
     """Raise `InputError` at a typed date beyond the years 1 to 9999."""
-    unit = _DAY
-    numbers = cells.to_physical()
-    if isinstance(cells.dtype, pl.Datetime):
-        numbers = (
-            numbers // {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[cells.dtype.time_unit]
-        )
-        unit = 1
-    wrong = ((numbers < _FIRST_SECOND // unit) | (numbers > _LAST_SECOND // unit)).fill_null(False)
+    days = cells.cast(pl.Date, strict=False).to_physical()
+    wrong = cells.is_not_null() & ~days.is_between(_FIRST_DAY, _LAST_DAY).fill_null(False)
     if wrong.any():
         row = first_row + int(wrong.arg_max() or 0)
         raise bad_cell(
@@ -214,7 +209,7 @@ def read_strings(cells: pl.Series, reading: CellReading = _WORDS) -> pl.Series:
     """Return the cells as words, one spelling for each value; null where empty."""
     if is_text_type(cells.dtype):
         words = canonical_words(cells.cast(pl.String), reading.marks)
-    elif _is_of_other_types(cells.dtype) or cells.dtype == pl.Duration:
+    elif not is_usable(cells.dtype) or cells.dtype == pl.Duration:
         raise _wrong_type(cells, "words")
     else:
         words = words_of_numbers(cells)
@@ -267,8 +262,9 @@ def _other_clock(cells: pl.Series, row: int, trained: str) -> InputError:
     )
 
 
-def _is_of_other_types(dtype: pl.DataType) -> bool:
-    return dtype.is_nested() or dtype in (pl.Binary, pl.Object)
+def is_usable(dtype: pl.DataType) -> bool:
+    """Say whether cells of this type may be numbers, words or times."""
+    return not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
 
 
 def _wrong_cell(

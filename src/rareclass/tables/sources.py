@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import polars as pl
@@ -13,20 +13,21 @@ import polars as pl
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
 from rareclass.tables.batch import Batch
-from rareclass.tables.byte_streams import PipeBytes, StoredFile, ends_in
+from rareclass.tables.byte_streams import PipeBytes, ends_in
 from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.folders import (
+    FolderPart,
     check_one_format,
     find_parts,
     folder_columns,
-    format_of_file,
     format_of_name,
     format_of_text,
     has_content,
     tables_in,
 )
-from rareclass.tables.parquet import ParquetFile, is_complete
-from rareclass.tables.table_file import FileReader, file_reader, text_reader
+from rareclass.tables.parquet import is_complete
+from rareclass.tables.svmlight_file import no_named_columns
+from rareclass.tables.table_file import TEXT_READERS, FileReader, file_reader, stored_file
 from rareclass.tables.text_reader import Reading, TextReader
 
 _LONGEST_WAIT_SECONDS = 1.0
@@ -44,14 +45,9 @@ def open_file(
     Raises `InputError` when it is missing or not what its suffix says, or belongs to another
     position.
     """
-    stored = StoredFile(path)
-    file_format = format_of_file(stored, reading.text)
+    stored, file_format = stored_file(path, reading.text)
     if file_format == "svmlight":
-        raise InputError(
-            f"{path} is an svmlight file, which cannot be read as a stream.",
-            "Give CSV, JSON lines or Parquet; fit, score and evaluate read svmlight.",
-            ErrorKind.FILE_FORMAT,
-        )
+        raise no_named_columns(path)
     _check_format(file_format, position, str(path))
     return file_reader(stored, file_format, name, position, reading)
 
@@ -71,7 +67,7 @@ def _open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading
         )
     file_format = format_of_text(stream.start)
     _check_format(file_format, position, "Standard input")
-    return text_reader(stream, "-", file_format, position, reading)
+    return TEXT_READERS[file_format](stream, "-", position, reading)
 
 
 def _check_format(file_format: str, position: dict[str, Any] | None, title: str) -> None:
@@ -100,9 +96,8 @@ class FolderSource:
         self._reading = reading
         # Of each finished file the size, and the mark of its ends.
         self._finished: dict[str, tuple[int, str]] = {}
-        self._current: FileReader | None = None
-        self._name = ""  # of the file that is open
-        self._keys: dict[str, str | None] = {}  # columns that its folders give
+        self._current: FolderPart | None = None
+        self._name: str | None = None  # of the file that is open
         self._at: dict[str, Any] | None = None
         self._next_check = 0.0
         self._first: Path | None = None  # a file of the format that all must have
@@ -122,8 +117,7 @@ class FolderSource:
         """Columns of the first file, once they are known."""
         if self._reading.columns is not None:
             return self._reading.columns
-        own = self._current.columns if self._current is not None else None
-        return own and [*own, *(key for key in self._keys if key not in own)]
+        return self._current.columns or None if self._current is not None else None
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next records of one file; None at the end of a folder not followed."""
@@ -137,61 +131,43 @@ class FolderSource:
             self._reading = self._reading._replace(columns=self.columns)
             if batch is None:
                 # A new dict: positions handed out before keep theirs.
-                size = self._current.size_read
-                mark = _mark_on_disk(self._folder / self._name, size)
-                self._finished = {**self._finished, self._name: (size, mark)}
+                size, name = self._current.file.size_read, cast(str, self._name)
+                mark = _mark_on_disk(self._current.path, size)
+                self._finished = {**self._finished, name: (size, mark)}
                 self.close()
             elif batch.n_read or not self._may_move_on(self._current):
                 self._at = batch.position
-                frame = self._with_keys(batch.frame)
-                return batch._replace(frame=frame, position=self._position())
+                return batch._replace(position=self._position())
             else:
                 # The listing came before this last read: nothing written before the other file
                 # appeared is missed.
-                self._current.finish()
+                self._current.file.finish()
 
     def close(self) -> None:
         """Close the file that is open."""
         if self._current is not None:
-            self._current.close()
-            self._current, self._name = None, ""
+            self._current.file.close()
+            self._current = self._name = self._at = None
 
     def _open(self, name: str, position: dict[str, Any] | None) -> None:
         path = self._folder / name
-        self._keys = folder_columns(path, self._folder)
-        reading = self._reading._replace(elsewhere=self._keys)
-        self._current = open_file(path, name, position, reading)
-        if isinstance(self._current, ParquetFile):  # of its own columns empty cells stay empty
-            own = self._current.schema.names
-            self._keys = {key: value for key, value in self._keys.items() if key not in own}
+        reading = self._reading._replace(elsewhere=folder_columns(path, self._folder))
+        file = open_file(path, name, position, reading)
+        self._current = FolderPart(file, path, self._folder, reading.columns)
         self._name, self._at = name, position
 
-    def _with_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The cells of a batch with those of the folders, where the rows have no others."""
-        if not (self._keys and frame.columns):
-            return frame
-        for key, value in self._keys.items():
-            own = [pl.col(key)] if key in frame.columns else []
-            frame = frame.with_columns(pl.coalesce(*own, pl.lit(value, pl.String)).alias(key))
-        return frame.select(name for name in self.columns or frame.columns if name in frame.columns)
-
     def _position(self) -> dict[str, Any]:
-        is_open = self._current is not None
-        return {
-            "finished": self._finished,
-            "current": self._name if is_open else None,
-            "at": self._at if is_open else None,
-            "columns": self.columns,
-        }
+        at = {"current": self._name, "at": self._at}
+        return {"finished": self._finished, **at, "columns": self.columns}
 
-    def _may_move_on(self, current: FileReader) -> bool:
+    def _may_move_on(self, current: FolderPart) -> bool:
         """Say whether to take the end of a file that may grow for its end: another is there."""
         if not self._reading.follow or self._other_file() is None:
             return False
-        if not current.has_unfinished:
+        if not current.file.has_unfinished:
             return True
         try:
-            written = (self._folder / self._name).stat().st_mtime
+            written = current.path.stat().st_mtime
         except FileNotFoundError:
             return True
         return abs(time.time() - written) >= _SETTLED_SECONDS
@@ -290,12 +266,6 @@ def open_source(
     elif kind == "a folder":
         rows = FolderSource(path, at, reading)
     else:
-        if path.exists() and not path.is_file():
-            raise InputError(
-                f"{source} is a pipe or a device.",
-                "Send what it gives to standard input, as -.",
-                ErrorKind.FILE_FORMAT,
-            )
         rows = open_file(path, str(path), at, reading)
     return Source(rows, kind, follow)
 

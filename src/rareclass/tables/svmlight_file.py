@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError, bad_cell
+from rareclass.files import Location
 from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
+
+
+def no_named_columns(path: Location, asks: str = "") -> InputError:
+    """The error to raise where columns have to have names."""
+    return InputError(
+        f"{asks}{path} is an svmlight file, which has no named columns.",
+        "Give CSV, JSON lines or Parquet; fit, score and evaluate also read one svmlight file.",
+        ErrorKind.FILE_FORMAT,
+    )
 
 
 class SparseBatch(NamedTuple):

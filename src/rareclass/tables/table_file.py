@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column, setting, too_few_rows
 from rareclass.remote import path_of
-from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile, cannot_open
+from rareclass.tables.byte_streams import FileBytes, StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.databases import Query
 from rareclass.tables.dialect import DETECTED, TextSettings
@@ -20,13 +20,14 @@ from rareclass.tables.frames import frame_of_arrow, read_frame
 from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.parquet import ParquetFile
 from rareclass.tables.queries import QueryTable
-from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.svmlight_file import SvmlightFile, no_named_columns
 from rareclass.tables.text_reader import Reading, TextReader
 
 # Where a table can be.
 TablePlace: TypeAlias = Path | Query
 # Rows of one file, of text or Parquet, as a table or from a position on.
 FileReader: TypeAlias = TextReader | ParquetFile
+TEXT_READERS: dict[str, type[TextReader]] = {"csv": CsvReader, "jsonl": JsonLinesReader}
 BATCH_ROWS = 50_000
 _BATCH_BYTES = 64 << 20
 
@@ -50,8 +51,8 @@ class StoredTable:
         self.category_columns = first.file.category_columns
         self.n_bytes: int = sum(part.file.n_bytes for part in parts)  # on disk
         for part in parts[1:]:
-            place = part.file.path
-            check_columns_agree(first.file.path, self.columns, place, part.columns, exactly=True)
+            place = part.path
+            check_columns_agree(first.path, self.columns, place, part.columns, exactly=True)
         typed = [part for part in parts if isinstance(part.file, ParquetFile)]
         self._schema = _common_schema(typed) if len(typed) > 1 else None
 
@@ -124,9 +125,9 @@ def open_table(
     path = path_of(path)
     if not path.is_dir():
         file = _open_file(path, text)
-        return (
-            file if isinstance(file, SvmlightFile) else StoredTable(path, [FolderPart(file, path)])
-        )
+        if isinstance(file, SvmlightFile):
+            return file
+        return StoredTable(path, [FolderPart(file, path, path)])
     return StoredTable(path, open_parts(path, text))
 
 
@@ -136,40 +137,43 @@ def open_parts(path: Path, text: TextSettings = DETECTED) -> list[FolderPart]:
     for name in find_parts(path):
         file = _open_file(name, text)
         if isinstance(file, SvmlightFile):
-            raise InputError(
-                f"{path} holds svmlight files, which have no named columns.",
-                "Give one of them to the command line, or load it with scikit-learn.",
-                ErrorKind.FILE_FORMAT,
-            )
+            raise no_named_columns(name)
         if name != path:
             file.close()  # a folder may hold more files than may be open
-        parts.append(FolderPart(file, path))
+        parts.append(FolderPart(file, name, path))
     return parts
 
 
 def _open_file(path: Path, text: TextSettings) -> FileReader | SvmlightFile:
+    stored, kind = stored_file(path, text)
+    if not stored.size:
+        raise too_few_rows(f"{path} is empty (0 bytes).", "Check how it was made or copied.")
+    if kind == "svmlight":
+        return SvmlightFile(path)
+    file = file_reader(stored, kind, str(path), None, Reading(text=text))
+    return file.as_table() if isinstance(file, TextReader) else file
+
+
+def stored_file(path: Path, text: TextSettings) -> tuple[StoredFile, str]:
+    """Open a file, and find its format (`format_of_file`).
+
+    Raises `InputError` where it is missing, closed to this user, or a pipe, and as that does.
+    """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise InputError(
-                f"{path} is a pipe or a device, which cannot be read twice.",
-                "Write the data to a file first, and give its name.",
+                f"{path} is a pipe or a device.",
+                "Write the data to a file first; a stream also comes from standard input, as -.",
                 ErrorKind.FILE_FORMAT,
             )
         stored = StoredFile(path)
-        is_empty = not stored.size
+        return stored, format_of_file(stored, text)
     except OSError as error:
         raise cannot_open(path, error) or InputError(
             f"Cannot read {path}: {error.strerror}.",
             "Copy it to another disk, or restore it.",
             ErrorKind.MISSING_FILE,
         ) from error
-    if is_empty:
-        raise too_few_rows(f"{path} is empty (0 bytes).", "Check how it was made or copied.")
-    kind = format_of_file(stored, text)
-    if kind == "svmlight":
-        return SvmlightFile(path)
-    file = file_reader(stored, kind, str(path), None, Reading(text=text))
-    return file.as_table() if isinstance(file, TextReader) else file
 
 
 def file_reader(
@@ -178,15 +182,7 @@ def file_reader(
     """Return the reader of a file by its `kind`: parquet, csv or jsonl."""
     if kind == "parquet":
         return ParquetFile(stored.path, name, position, reading)
-    return text_reader(FileBytes(stored, reading.follow), name, kind, position, reading)
-
-
-def text_reader(
-    stream: ByteStream, name: str, kind: str, position: dict[str, Any] | None, reading: Reading
-) -> TextReader:
-    """Return the reader of a text, csv or jsonl by its `kind`."""
-    of_kind = JsonLinesReader if kind == "jsonl" else CsvReader
-    return of_kind(stream, name, position, reading)
+    return TEXT_READERS[kind](FileBytes(stored, reading.follow), name, position, reading)
 
 
 def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:
@@ -202,8 +198,8 @@ def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:
                 common = pa.unify_schemas(both, promote_options="permissive").field(0)
             except pa.ArrowException:
                 raise bad_cell(
-                    f"{part.file.path}: column {name!r} holds {field.type}, in "
-                    f"{parts[0].file.path} {common.type}.",
+                    f"{part.path}: column {name!r} holds {field.type}, in {parts[0].path} "
+                    f"{common.type}.",
                     "Write the column alike in all parts.",
                     name,
                 ) from None
@@ -249,13 +245,8 @@ def named_columns(
 
     Raises `InputError` for an svmlight file, whose columns have no names, and for a missing column.
     """
-    asks = f"{setting(option)}: " if option else ""
     if isinstance(file, SvmlightFile):
-        raise InputError(
-            f"{asks}{file.path} is an svmlight file, which has no named columns.",
-            "Give a table with named columns.",
-            ErrorKind.UNSUPPORTED,
-        )
+        raise no_named_columns(file.path, f"{setting(option)}: " if option else "")
     for name in names:
         if name not in file.columns:
             raise missing_column(str(file.path), name, file.columns, option)

@@ -25,7 +25,7 @@ from rareclass.tables.cells import (
     written_numbers,
 )
 from rareclass.tables.columns import are_whole, reading_of_type
-from rareclass.tables.dates import DateProfile, look_like_dates, look_of_dates, way_in_words
+from rareclass.tables.dates import DateProfile, look_of_dates, way_in_words
 from rareclass.tables.reading import CellReading
 
 # Numbers of fewer distinct values may be the codes of words.
@@ -384,7 +384,10 @@ row 4. Leave such cells empty to have it read as numbers."]
     ["column 'zip' is taken as categories: 01067 begins with a zero, as codes of places or cards \
 do. Write quantities without such zeros."]
     """
-    is_words = found.reading.reads_as == "string"
+    is_words, sample = (
+        found.reading.reads_as == "string",
+        pl.Series(profile.sample, dtype=pl.String),
+    )
     if profile.has_codes and not profile.n_text:
         yield ColumnNote(
             FindingKind.CODES,
@@ -406,7 +409,7 @@ do. Write quantities without such zeros."]
     elif (
         is_words
         and not profile.n_numbers
-        and (profile.dates.mistake or look_like_dates(pl.Series(profile.sample)))
+        and (profile.dates.mistake or 2 * look_of_dates(sample).sum() >= max(1, len(sample)))
     ):
         yield _note_of_unread_dates(name, profile)
     elif is_words and profile.n_numbers > profile.n_text > 0:
