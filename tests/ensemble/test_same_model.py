@@ -39,12 +39,6 @@ def expected():
     return scores(1)
 
 
-@pytest.mark.sampled(0)  # of four threads, in any order, below
-@pytest.mark.parametrize("n_jobs", [2, 5])
-def test_threads_make_no_difference(expected, n_jobs):
-    np.testing.assert_array_equal(scores(n_jobs), expected)
-
-
 def test_the_order_in_which_folds_end_makes_no_difference(expected, monkeypatch):
     learn_fold, waits = FoldByFold._learn_fold, np.random.default_rng(1).random(100) * 0.3
     lock, begun, ended = threading.Lock(), [], []
