@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from rareclass.labels.partial_labels import UNLABELLED, read_partial_labels
+from rareclass.labels.partial_labels import read_partial_labels
+from rareclass.labels.states import UNKNOWN
 
 NAN = float("nan")
 
@@ -96,7 +97,7 @@ def test_rows_of_each_kind_are_those_of_a_loop(codes, data):
     chosen = np.flatnonzero(there)[::2]
     expected = np.ones(len(chosen)) if weight is None else weight[chosen]
     np.testing.assert_array_equal(labels.weight_of(chosen), expected)
-    assert (labels.code == UNLABELLED).tolist() == [code < 0 for code in codes]
+    assert (labels.code == UNKNOWN).tolist() == [code < 0 for code in codes]
 
 
 @pytest.mark.parametrize(
@@ -124,12 +125,11 @@ def test_which_labels_are_rare_where_they_are_named_and_where_nobody_says(
     y, options, rare, majority
 ):
     labels = read(y, **options)
-    assert labels.rare == rare
-    assert labels.majority == majority
+    assert (labels.rare, labels.majority) == (rare, majority)
     assert labels.classes.tolist() == sorted({*labels.classes.tolist()})
     for row, label in enumerate(y):
         known = label is not None and not (isinstance(label, int) and label == -1)
-        assert labels.code[row] == (labels.classes.tolist().index(label) if known else UNLABELLED)
+        assert labels.code[row] == (labels.classes.tolist().index(label) if known else UNKNOWN)
 
 
 @pytest.mark.parametrize(

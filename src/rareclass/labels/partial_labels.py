@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from rareclass.labels.spelling import spelled_as
+from rareclass.labels.states import UNKNOWN
 from rareclass.labels.two_classes import (
     class_position,
     classes_of,
@@ -18,8 +19,6 @@ from rareclass.labels.two_classes import (
     refuse_missing,
     row_weights,
 )
-
-UNLABELLED = -1
 
 
 class PartialLabels(NamedTuple):
@@ -37,12 +36,12 @@ class PartialLabels(NamedTuple):
 
     def unlabelled(self) -> np.ndarray:
         """Numbers of the rows without a label, those of weight 0 left out."""
-        return self._present(self.code == UNLABELLED)
+        return self._present(self.code == UNKNOWN)
 
     def labelled_but(self, label: Any) -> np.ndarray:
         """Numbers of the rows with any other label, those of weight 0 left out."""
         position = np.flatnonzero(self.classes == label)[0]
-        return self._present((self.code != UNLABELLED) & (self.code != position))
+        return self._present((self.code != UNKNOWN) & (self.code != position))
 
     def not_rare(self) -> np.ndarray:
         """Numbers of the rows without a rare label, those of weight 0 left out."""
@@ -76,7 +75,7 @@ def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int)
             "no row has a label: all are unlabelled (-1, None or NaN). Give at least one confirmed "
             "row of the rare class its label."
         )
-    known = code != UNLABELLED
+    known = code != UNKNOWN
     known &= weight is None or weight > 0.0
     counts = np.bincount(code[known], minlength=len(classes))
     if not counts.any():
@@ -102,7 +101,7 @@ def _read_codes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     if given.dtype == object and len(given):
         _refuse_text_beside_numbers(given, np.flatnonzero(~empty))
         given = np.array(given.tolist())
-    code = np.full(n_rows, UNLABELLED)
+    code = np.full(n_rows, UNKNOWN)
     if not len(given):
         return code, np.empty(0)
     classes, code[~empty] = classes_of(given)
@@ -133,7 +132,7 @@ def _empty_cells(y: np.ndarray) -> np.ndarray:
                 f"Input y contains infinity: row {row}. Unlabelled rows are -1, None or NaN."
             )
     if y.dtype.kind in "if":
-        empty |= y == UNLABELLED
+        empty |= y == UNKNOWN
     elif y.dtype.kind in "USO":
         empty |= np.array([_says_unlabelled(label) for label in y.tolist()], dtype=bool)
     return empty
@@ -141,8 +140,8 @@ def _empty_cells(y: np.ndarray) -> np.ndarray:
 
 def _says_unlabelled(label: Any) -> bool:
     if isinstance(label, (str, bytes)):
-        return label in ("", str(UNLABELLED), b"")
-    return isinstance(label, Real) and not isinstance(label, bool) and label == UNLABELLED
+        return label in ("", str(UNKNOWN), b"")
+    return isinstance(label, Real) and not isinstance(label, bool) and label == UNKNOWN
 
 
 def _rare_labels(
@@ -171,7 +170,7 @@ def _with_stand_in(classes: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, n
         stand_in = not classes[0]
     widened = np.unique(np.append(classes, stand_in))
     position = np.searchsorted(widened, classes)
-    moved = np.where(code == UNLABELLED, UNLABELLED, position[code])
+    moved = np.where(code == UNKNOWN, UNKNOWN, position[code])
     return widened, moved, widened[widened == stand_in][0]
 
 
