@@ -28,7 +28,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 3141,
+    "cli": 3139,
     "compare": 1400,
     "decide": 2004,
     "encoding": 2882,
@@ -42,11 +42,11 @@ MOST_CODE = {
     "kernels": 588,
     "labels": 893,
     "metrics": 1874,
-    "model": 4013,
+    "model": 4016,
     "moments": 1570,
     "online": 2337,
     "ranking": 3739,
-    "report": 3081,
+    "report": 3077,
     "review": 1088,
     "rows": 1817,
     "serving": 1417,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1979,
     "tables": 4076,
 }
-MOST_LINES = {"src/rareclass": 74_345, "tests": 53_492, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_344, "tests": 53_486, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

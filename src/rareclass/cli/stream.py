@@ -198,10 +198,8 @@ def _learn(
         elif report.counters.has_both_classes:
             command = command_line("score", folder, "NEW_ROWS.csv", "--out", "scores.csv")
             screen.print_command(console, "Next, score new rows:", command)
-        parts = report.as_plain_data() | {
-            "checkpoint": str(saved),
-            "stopped_by": interruption.signal,
-        }
+        parts = report.as_plain_data() | {"checkpoint": str(saved)}
+        parts["stopped_by"] = interruption.signal
         del parts["rows_per_second"]  # it may be of the last row alone
         written.give(parts)
     return interruption.signal

@@ -72,6 +72,11 @@ class RareClassFacts:
         return f"{self.target} = {self.rare_label}"
 
     @property
+    def rest_in_words(self) -> str:
+        """Condition that other rows meet, such as fraud = no."""
+        return "the majority" if self.rest_label == "rest" else f"{self.target} = {self.rest_label}"
+
+    @property
     def known(self) -> tuple[str, ...]:
         """All labels that training had, and names for several of them."""
         return (*self.labels, self.rest_label, *self.label_counts)

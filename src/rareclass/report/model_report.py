@@ -145,11 +145,8 @@ def _sections_of_scores(judged: JudgedModel, model: Path) -> list[Section]:
     rule = "the choice of the model itself" if chosen is None else chosen.rule_text()
     out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
     command = command_line("threshold", model, out=out, threshold=None) + " {threshold}"
-    rest = "the majority"
-    if target.rest_label != "rest":
-        rest = f"{target.target} = {target.rest_label}"
     sections = [
-        threshold_section(table, target.in_words, rest, rule, command),
+        threshold_section(table, target.in_words, target.rest_in_words, rule, command),
         ranking_section(table, judged.auc, judged.average_precision),
         scores_section(judged.distribution, judged.reliability),
     ]

@@ -118,9 +118,8 @@ def report_on_stream(folder: Path) -> FinishedReport:
             table = ThresholdTable.of(is_rare, scores)
             words = ("score", folder, "NEW_ROWS.csv")
             command = command_line(*words, out="scores.csv", threshold=None) + " {threshold}"
-            rest = f"{state.target.target} = {state.target.rest_label}"
             of_window = [
-                threshold_section(table, target, rest, "", command),
+                threshold_section(table, target, state.target.rest_in_words, "", command),
                 ranking_section(table, auc, precision),
             ]
     verdict += f"; {', '.join(last.falls)} fell beyond chance" if last.falls else ""
