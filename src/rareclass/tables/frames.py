@@ -152,7 +152,7 @@ def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
 
 
 def _kinds_of(cells: NDArray[np.object_]) -> set[object]:
-    types = set(map(type, cells))
+    types = set(map(type, cells)) - {type(None)}
     if len(types) > 1:
         types = {type(cell) for cell in cells if not is_missing(cell)}
     kinds: set[object] = {
