@@ -57,6 +57,7 @@ def test_the_order_in_which_folds_end_makes_no_difference(expected, monkeypatch)
     assert begun != ended
 
 
+@pytest.mark.sampled(0)  # fewer members on many tables: fit/test_same_as_python.py
 def test_the_command_line_learns_what_python_learns(expected, tmp_path):
     paths = [tmp_path / name for name in ("t.parquet", "m.rareclass", "s.parquet")]
     TABLE.with_columns(label=pl.Series(Y.astype(int))).write_parquet(paths[0])
