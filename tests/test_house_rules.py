@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1979,
     "tables": 4076,
 }
-MOST_LINES = {"src/rareclass": 74_344, "tests": 53_487, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_344, "tests": 53_485, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -30,8 +30,6 @@ OPTIONS = {
     "partial_auc": {"max_fpr": 0.3},
     "expected_cost": {"threshold": 0.5, "cost_fp": 2.0, "cost_fn": 7.0},
 }
-
-
 VALUES = {name: partial(getattr(metrics, name), **more) for name, more in OPTIONS.items()}
 VALUES["accuracy_at_optroc"] = metrics.accuracy_at_optroc
 INTERVALS = {
