@@ -28,7 +28,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 3139,
+    "cli": 3138,
     "compare": 1400,
     "decide": 2004,
     "encoding": 2882,
@@ -50,7 +50,7 @@ MOST_CODE = {
     "review": 1088,
     "rows": 1817,
     "serving": 1417,
-    "single files": 1995,
+    "single files": 1996,
     "stream": 1979,
     "tables": 4076,
 }

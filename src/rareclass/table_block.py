@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 _STARTS_WITH_NUMBER = re.compile(r"[+<-]?\d[\d,.]*(e[+-]?\d+)?(\s?%)?( \(| to | of |$)")
@@ -30,7 +31,7 @@ class TableBlock:
         note = f"{n_more:,} more are not listed. {self.note}".rstrip()
         return replace(self, rows=self.rows[:most], note=note)
 
-    @property
+    @cached_property  # a page asks for it at each cell
     def numeric(self) -> tuple[int, ...]:
         """Places of the columns that are aligned as numbers."""
         columns = zip(*self.rows, strict=True)

@@ -219,7 +219,7 @@ def test_svmlight_and_missing_files(data):
     path = data.parent / "t.svmlight"
     path.write_text("1 1:2\n0 1:3\n")
     for file, kind in (
-        (path, ErrorKind.UNSUPPORTED),
+        (path, ErrorKind.FILE_FORMAT),
         (data.parent / "none.csv", ErrorKind.MISSING_FILE),
     ):
         refusal(hunt_in_vain(file, *OK), kind, file.name)

@@ -115,8 +115,7 @@ def hunt(options: HuntOptions) -> None:
 
 def _print_read(console: Console, path: "Location", target: str, table: "HuntTable") -> None:
     labels = table.labels
-    used = len(table.rows.used)
-    counts = f"{counted(len(labels.code), 'row')}, {counted(used, 'column')} used"
+    counts = f"{counted(len(labels.code), 'row')}, {counted(len(table.rows.used), 'column')} used"
     console.print(f"{path.name}: {counts}", style="bold")
     rare = ", ".join(f"{value} ({count:,})" for value, count in labels.n_rare.items())
     ignored = f" ({table.rows.n_ignored:,} by --ignore)" if table.rows.n_ignored else ""
