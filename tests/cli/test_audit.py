@@ -68,4 +68,4 @@ def test_a_single_rare_row_and_rows_without_columns_are_refused(data, tmp_path):
     refusal(invoke("audit", data, *words), ErrorKind.TOO_FEW_ROWS)
     sparse = tmp_path / "rows.svmlight"
     sparse.write_text("1 1:0.5\n0 2:1\n0 1:2\n")
-    refusal(invoke("audit", sparse, *words), ErrorKind.UNSUPPORTED)
+    refusal(invoke("audit", sparse, *words), ErrorKind.FILE_FORMAT)

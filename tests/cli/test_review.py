@@ -130,7 +130,7 @@ def test_the_journal_of_another_table_or_model(unlabelled, fitted, tmp_path):
     refusal(invoke("review", fitted.model, unlabelled, *words), ErrorKind.COMBINATION, "yes", path)
     svm = tmp_path / "rows.svmlight"
     svm.write_text("1 1:0.5\n0 1:0.25\n")
-    refusal(invoke("review", svm, *words), ErrorKind.UNSUPPORTED)
+    refusal(invoke("review", svm, *words), ErrorKind.FILE_FORMAT)
 
 
 @pytest.mark.sampled(5)
