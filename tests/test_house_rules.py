@@ -31,7 +31,7 @@ MOST_CODE = {
     "cli": 3138,
     "compare": 1400,
     "decide": 2004,
-    "encoding": 2882,
+    "encoding": 2879,
     "ensemble": 2956,
     "estimators": 345,
     "explain": 375,

@@ -37,7 +37,8 @@ def test_long_whole_numbers_are_different_labels():
     assert label_value("9007199254740991.0") == label_value("9007199254740991") == 2.0**53 - 1
 
 
-@pytest.mark.parametrize("cells", [[[1], [2]], [{"a": 1}, None], [b"a", b"b"]])
-def test_lists_and_bytes_are_no_labels(cells):
-    with refused(ErrorKind.LABELS, column="y"):
-        labels_as_text(pl.Series("y", cells))
+@pytest.mark.parametrize("cells", [[[1]], [{"a": 1}, None], [b"a", b"b"], np.ones(1, "m8[ms]")])
+def test_lists_bytes_and_durations_are_no_labels(cells):
+    for read in (labels_as_text, lambda y: read_rare_or_rest(y, "a")):
+        with refused(ErrorKind.LABELS, column="y"):
+            read(pl.Series("y", cells))

@@ -19,12 +19,7 @@ from rareclass.encoding.known_levels import (
     tells_more,
     tells_more_than_bins,
 )
-from rareclass.encoding.log_odds import (
-    CategoryStatistics,
-    FoundPair,
-    PairStatistics,
-    find_pairs,
-)
+from rareclass.encoding.log_odds import CategoryStatistics, FoundPair, PairStatistics, find_pairs
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import Positive, positives, read_rare_or_rest
+from rareclass.encoding.target import Positive, label_cells, positives, read_rare_or_rest
 from rareclass.errors import ErrorKind, InputError, first_names, missing_column, setting
 from rareclass.findings import warnings_as
 from rareclass.labels.spelling import one_spelling
@@ -35,11 +35,7 @@ from rareclass.tables.columns import (
     reading_of_type,
 )
 from rareclass.tables.reading import CellReading, parse_numbers, read_cells, read_strings
-from rareclass.tables.text_columns import (
-    CellProfile,
-    notes_of_text,
-    reading_of_text,
-)
+from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
 
 Kind = Literal["number", "category", "time", "id", "unusable"]
 _NOT_LEARNED: tuple[Kind, ...] = ("time", "id", "unusable")
@@ -250,14 +246,14 @@ def rejected_row(batch: Batch, row: int, reason: str) -> Rejected:
 
 def _check_labels(batch: Batch, target: str, positive: Positive) -> list[str]:
     """Return notes on the labels; refuses those of which none says whether it is rare."""
-    cells = batch.frame[target]
+    cells = label_cells(batch.frame[target])
     labels = read_rare_or_rest(cells, positive)
     wrong = cells.filter(labels.is_null())
     known = cells.filter(labels.fill_null(math.nan).is_not_nan())
     if wrong.is_empty() or len(known):
         notes: list[str] = []
         with warnings_as(notes):
-            one_spelling(Counter(map(str, known)))
+            one_spelling(Counter(known))
         return notes
     names = sorted(set(map(shown, wrong)))
     listed = first_names(names, 6)

@@ -32,12 +32,21 @@ def labels_as_text(cells: pl.Series) -> pl.Series:
     >>> labels_as_text(pl.Series([1.0, None, 0.0])).to_list()
     ['1', None, '0']
     """
+    text = label_cells(cells)
+    if not is_text_type(cells.dtype):
+        return text
+    # Unlike in a feature, "none" or "?" may be a label: only nothing visible at all is empty.
+    stripped = text.str.replace_all(_INVISIBLE_ENDS, "")
+    whole = stripped.str.replace(r"^([+-]?\d+)\.0+$", "${1}")
+    return whole.set(whole == "", None)
+
+
+def label_cells(cells: pl.Series) -> pl.Series:
+    """Return labels as a file would hold them; `InputError` for lists, bytes and durations."""
     if is_text_type(cells.dtype):
-        # Unlike in a feature, "none" or "?" may be a label: only nothing visible at all is empty.
-        stripped = cells.cast(pl.String).str.replace_all(_INVISIBLE_ENDS, "")
-        whole = stripped.str.replace(r"^([+-]?\d+)\.0+$", "${1}")
-        return whole.set(whole == "", None)
-    if reading_of_type(cells.dtype) is None and cells.null_count() < len(cells):
+        return cells.cast(pl.String)
+    is_unfit = cells.dtype == pl.Duration or reading_of_type(cells.dtype) is None
+    if is_unfit and cells.null_count() < len(cells):
         raise InputError(
             f"The target {cells.name!r} holds cells of type {type_name(cells.dtype)}.",
             "Give a column of words, numbers, dates or truth values.",
@@ -81,7 +90,7 @@ def read_rare_or_rest(cells: pl.Series, positive: Positive) -> pl.Series:
             return math.nan
         return 0.0 if named or value in rest else None
 
-    text = cells.cast(pl.String) if is_text_type(cells.dtype) else read_strings(cells)
+    text = label_cells(cells)
     known = {each: label(each) for each in text.unique()}
     # Without any cell polars ignores the type.
     return text.replace_strict(known, return_dtype=pl.Float64).cast(pl.Float64)
