@@ -111,15 +111,15 @@ def test_faults(postgresql_payments, tmp_path, words, kind, facts):
 
 
 @pytest.mark.parametrize(
-    ("words", "kind"),
+    ("words", "fact"),
     [
-        (("score", "m.rareclass", "rows.csv", "--out", "{uri}"), ErrorKind.SETTING),
-        (("stream", "{uri}", "-t", "fraud", "--checkpoint", "run"), ErrorKind.UNSUPPORTED),
+        (("score", "m.rareclass", "rows.csv", "--out", "{uri}"), "is not an address"),
+        (("stream", "{uri}", "-t", "fraud", "--checkpoint", "run"), "CSV"),
     ],
 )
-def test_scores_and_streams_are_files(words, kind, tmp_path, monkeypatch):
+def test_scores_and_streams_are_files(words, fact, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = invoke(*(word.format(uri="postgresql://u:hush@h/d") for word in words))
-    refusal(done, kind, "@h/d", ".csv" if kind is ErrorKind.SETTING else "CSV")
+    refusal(done, ErrorKind.UNSUPPORTED, "@h/d", fact)
     assert "hush" not in done.output
     assert not list(tmp_path.iterdir())
