@@ -43,7 +43,7 @@ MOST_CODE = {
     "labels": 893,
     "metrics": 1874,
     "model": 4016,
-    "moments": 1570,
+    "moments": 1572,
     "online": 2337,
     "ranking": 3739,
     "report": 3077,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1979,
     "tables": 4076,
 }
-MOST_LINES = {"src/rareclass": 74_344, "tests": 53_485, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_346, "tests": 53_485, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -145,7 +145,7 @@ def test_rows_on_disk_are_read_twice_by_cross_validation(monkeypatch):
     assert model.best_score_ == memory.best_score_
 
 
-@pytest.mark.parametrize(("covariance", "most_calls"), [("full", 220), ("diagonal", 185)])
+@pytest.mark.parametrize(("covariance", "most_calls"), [("full", 215), ("diagonal", 155)])
 def test_a_small_fit_enters_few_functions_and_looks_at_nothing_twice(covariance, most_calls):
     """Python functions of the package that a fit enters, loops included: its fixed cost."""
     rows = X if covariance == "full" else sparse.csr_array(X)

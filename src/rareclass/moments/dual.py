@@ -4,6 +4,7 @@
 still move, and exact solutions on the free rows (`finish`).
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -121,8 +122,9 @@ class DualProblem:
         """Return the nearest point of the box."""
         return np.clip(np.asarray(alpha, np.float64), 0.0, self.upper)
 
+    @cached_property
     def row_cost(self) -> float:
-        """Return the mean time of a visit to a row in nanoseconds."""
+        """Mean time of a visit to a row in nanoseconds."""
         numbers = self.rows.left.shape[1] + len(self.rows.data) / max(len(self.upper), 1)
         return _ROW + _NUMBER * numbers
 
@@ -256,7 +258,7 @@ def _descend_while_it_pays(
         batch = min(max(_BATCH, n_iter // 2), max_iter - n_iter)
         last, (point, n_passes, n_visits) = point, passes(problem, point, order, tol, batch)
         n_iter += n_passes
-        cost = n_visits * problem.row_cost()
+        cost = n_visits * problem.row_cost
         spent += cost
         if point.gap <= tol:
             break
@@ -286,7 +288,7 @@ def passes(
         problem.combined(alpha)
     else:
         enough = tol * point.objective
-    pass_cost = problem.row_cost() * max(len(alpha), 1)
+    pass_cost = problem.row_cost * max(len(alpha), 1)
     most = max(1, min(most, int(_INTERRUPTIBLE / pass_cost)))
     n_passes, n_visits = jit._descend(
         problem.rows, problem.norms, problem.upper, alpha, problem.v, problem.g,
