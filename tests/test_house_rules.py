@@ -52,9 +52,9 @@ MOST_CODE = {
     "serving": 1417,
     "single files": 1996,
     "stream": 1979,
-    "tables": 4076,
+    "tables": 4074,
 }
-MOST_LINES = {"src/rareclass": 74_346, "tests": 53_485, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_345, "tests": 53_485, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

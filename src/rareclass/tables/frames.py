@@ -188,7 +188,8 @@ def _of_polars(cells: pl.Series) -> FrameColumn:
 
 
 def _of_series(name: str, series: "nw.Series[Any]") -> FrameColumn:
-    if series.dtype != nw.Object:
+    # Narwhals has no name for some types of pyarrow.
+    if not (series.implementation.is_pandas_like() and series.to_native().dtype == object):
         with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
             array = series.to_arrow()
             is_chosen = pa.types.is_dictionary(array.type)
@@ -203,11 +204,9 @@ def _of_series(name: str, series: "nw.Series[Any]") -> FrameColumn:
 
 def _of_numpy(name: str, cells: NDArray[Any]) -> FrameColumn:
     if cells.dtype.kind in "fiub":
-        known = {2: np.float32, 16: np.float64}.get(
-            cells.dtype.itemsize * (cells.dtype.kind == "f")
-        )
-        cells = np.ascontiguousarray(cells, known or cells.dtype)
-        return FrameColumn(pl.Series(name, cells), False)
+        if cells.dtype.kind == "f" and cells.dtype.itemsize not in (4, 8):  # polars has no others
+            cells = cells.astype(np.float32 if cells.dtype == np.float16 else np.float64)
+        return FrameColumn(pl.Series(name, np.ascontiguousarray(cells)), False)
     if cells.dtype.kind == "O":
         return FrameColumn(series_of_objects(name, cells), False)
     return _of_arrow(
