@@ -50,11 +50,11 @@ MOST_CODE = {
     "review": 1088,
     "rows": 1817,
     "serving": 1417,
-    "single files": 1996,
+    "single files": 1982,
     "stream": 1979,
     "tables": 4074,
 }
-MOST_LINES = {"src/rareclass": 74_345, "tests": 53_485, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_329, "tests": 53_485, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

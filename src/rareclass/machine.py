@@ -4,11 +4,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import get_ident
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -107,31 +107,15 @@ def _free_on_machine() -> int:
         return 1 << 62
 
 
-_blas_lock = Lock()
-# How many have `one_blas_thread` open, and what gives BLAS its threads back.
-_n_alone, _give_back = 0, ExitStack()
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Run BLAS in one thread while this is open anywhere in the process.
+def one_blas_thread() -> AbstractContextManager:
+    """Run BLAS in one thread while this is open.
 
     BLAS adds up in another order with other threads: the last bits of a model would depend on the
     cores. Threads work on blocks of rows instead, whose order is fixed; they would also wait for
-    BLAS threads, which go on spinning after a call.
+    BLAS threads, which go on spinning after a call. Of threads of a caller that open this at the
+    same time, the first decides, until it closes it.
     """
-    global _n_alone
-    with _blas_lock:
-        if not _n_alone:
-            _give_back.enter_context(_blas_libraries().limit(limits=1))
-        _n_alone += 1
-    try:
-        yield
-    finally:
-        with _blas_lock:
-            _n_alone -= 1
-            if not _n_alone:
-                _give_back.close()
+    return _blas_libraries().limit(limits=1)
 
 
 @cache

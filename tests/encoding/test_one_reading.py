@@ -404,7 +404,7 @@ KINDS_OF_STREAM = {"number": "number", "string": "category"}
 @example([None, DAY_OF], CellReading("number"))
 @pytest.mark.filterwarnings("ignore:column")
 def test_a_cell_means_the_same_wherever_it_comes_from(tmp_path_factory, cells, reading):
-    """It is what its text in a CSV file means, alone or beside cells of other types, or refused."""
+    """Its text in a CSV file says what, alone or beside cells of other types, or it is refused."""
     folder = tmp_path_factory.mktemp("cells")
     known = [None if is_missing(cell) else cell for cell in cells]
     truth = {True: "true", False: "false", None: ""}
