@@ -28,10 +28,10 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 3138,
+    "cli": 3128,
     "compare": 1400,
     "decide": 2004,
-    "encoding": 2879,
+    "encoding": 2881,
     "ensemble": 2956,
     "estimators": 345,
     "explain": 375,
@@ -42,7 +42,7 @@ MOST_CODE = {
     "kernels": 588,
     "labels": 893,
     "metrics": 1874,
-    "model": 4016,
+    "model": 4019,
     "moments": 1572,
     "online": 2337,
     "ranking": 3739,
@@ -50,11 +50,11 @@ MOST_CODE = {
     "review": 1088,
     "rows": 1817,
     "serving": 1417,
-    "single files": 1982,
-    "stream": 1979,
+    "single files": 1979,
+    "stream": 1971,
     "tables": 4074,
 }
-MOST_LINES = {"src/rareclass": 74_329, "tests": 53_485, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_316, "tests": 53_491, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rareclass.errors import ErrorKind, InputError, existing_file
+from rareclass.errors import ErrorKind, InputError, existing_file, setting_error
 from rareclass.remote import RemotePath
 from rareclass.scratch_file import scratch_folder
 
@@ -264,18 +264,18 @@ def check_writable(path: Path, option: str) -> None:
     if isinstance(path, RemotePath):
         path.check_writable(option)
         return
-    if os.path.isdir(path):
-        raise InputError(
-            f"{option} {path} is a folder.", "Give the name of a file.", ErrorKind.UNWRITABLE
-        )
     if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(
-            f"{option} {path} is a pipe or a device.",
-            "Give the name of a regular file.",
-            ErrorKind.UNWRITABLE,
-        )
+        what = "folder" if os.path.isdir(path) else "pipe or a device"
+        remedy = "Give the name of a regular file."
+        raise InputError(f"{option} {path} is a {what}.", remedy, ErrorKind.UNWRITABLE)
     target = _behind_links(path)
     _temporary_beside(target, target).unlink(missing_ok=True)
+
+
+def check_suffix(path: Path, option: str, *suffixes: str) -> None:
+    """Raise `InputError` where the name of an output, the value of `option`, names no format."""
+    if path.suffix.lower() not in suffixes:
+        raise setting_error(f"{option} {path} does not end in {' or '.join(suffixes)}.")
 
 
 def check_own_folder(folder: Path, option: str, others: Iterable[str]) -> None:

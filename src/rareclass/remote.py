@@ -207,9 +207,9 @@ class RemotePath(PurePosixPath):
             return InputError(f"{self}: {words}.", remedy, ErrorKind.MISSING_PACKAGE)
         if isinstance(error, ValueError):
             return unsupported(
-                f"{self} is not an address that can be read: {words}.",
-                "Give s3://, gs://, az://, https:// or the name of a file; a database is read with "
-                f"{setting('query')}.",
+                f"{self} is not an address of files: {words}.",
+                "Give s3://, gs://, az:// or the name of a file; to read, also https://, or a "
+                f"database with {setting('query')}.",
             )
         return InputError(
             f"Cannot reach {self}: {words}.",

@@ -192,7 +192,6 @@ def test_methods_on_the_same_folds(train_csv, tmp_path, in_this_process, monkeyp
         (("--target", "fraud", "--folds", 30), "make 24 folds with rows of both classes at most"),
         (("--target", "fraud", "--groups", "member"), "make 2 folds with rows of both classes"),
         (("--target", "fraud", "--groups", "member", "--time", "items"), "both given"),
-        (("--target", "fraud", "--out", "board.txt"), "neither .csv nor .json"),
         (("--target", "fraud", "--methods", "catboost"), "No method can be tried"),
         (("--target", "fraud", "--k", 500, "--methods", "logistic"), "k = 500.0 is not between"),
     ],

@@ -113,7 +113,7 @@ def test_faults(postgresql_payments, tmp_path, words, kind, facts):
 @pytest.mark.parametrize(
     ("words", "fact"),
     [
-        (("score", "m.rareclass", "rows.csv", "--out", "{uri}"), "is not an address"),
+        (("score", "m.rareclass", "rows.csv", "--out", "{uri}"), "is not an address of files"),
         (("stream", "{uri}", "-t", "fraud", "--checkpoint", "run"), "CSV"),
     ],
 )

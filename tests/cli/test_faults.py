@@ -293,7 +293,7 @@ def test_demo_may_be_run_again_in_its_folder(tmp_path):
     assert weeks.train.read_text() != before
 
 
-def test_outputs_never_replace_inputs(fitted, tmp_path):
+def test_outputs_never_replace_inputs_and_name_their_format(fitted, tmp_path):
     model, new = copied(fitted, tmp_path)
     before = model.read_bytes(), new.read_bytes()
     says(complaint("evaluate", model, new, "--json", new), "--json", "is the file to be read")
@@ -303,6 +303,14 @@ def test_outputs_never_replace_inputs(fitted, tmp_path):
     (tmp_path / "m.csv").hardlink_to(model)
     assert "is the model" in complaint("score", model, new, "--out", tmp_path / "m.csv")
     assert (model.read_bytes(), new.read_bytes()) == before
+    other = tmp_path / "out.xls"
+    of_fraud = (new, "--target", "fraud")
+    for words in (
+        ("score", model, new, "--out", other),
+        ("compare", *of_fraud, "--out", other),
+        ("stream", *of_fraud, "--checkpoint", tmp_path / "run", "--alert-file", other),
+    ):
+        refusal(invoke(*words), ErrorKind.SETTING, f"{words[-2]} {other}", ".csv or .")
 
 
 @pytest.mark.parametrize(

@@ -305,7 +305,6 @@ def test_options_that_contradict(tmp_path):
     for more, kind, facts in (
         (("--alerts", "5/100"), together, ("--alerts", "--alert-file")),
         (("--time", "when"), together, ("--time", "--alert-file")),
-        (("--alert-file", tmp_path / "alerts.txt"), ErrorKind.FILE_FORMAT, (".jsonl", ".csv")),
         (by_day, together, ("--alerts 5/day", "--time")),
         ((*by_day, "--time", "contry"), missing, ("'contry'", "'country'")),
         ((*by_day, "--time", "seconds"), ErrorKind.SETTING, ("300", "86,400")),

@@ -12,14 +12,8 @@ from rich.text import Text
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.method import read_seconds
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    combination_error,
-    counted,
-    seconds_text,
-    setting,
-)
+from rareclass.errors import combination_error, counted, seconds_text, setting
+from rareclass.files import check_suffix
 from rareclass.parameters import parse_number
 
 if TYPE_CHECKING:
@@ -103,12 +97,8 @@ class CompareOptions:
             )
         if self.scores and self.target is None:
             raise combination_error("--target is missing: which column holds the classes?", "")
-        if self.out is not None and self.out.suffix not in (".csv", ".json"):
-            raise InputError(
-                f"--out {self.out} is neither .csv nor .json.",
-                "Give it one of these endings.",
-                ErrorKind.FILE_FORMAT,
-            )
+        if self.out is not None:
+            check_suffix(self.out, "--out", ".csv", ".json")
 
     def score_files(self, data: "list[TablePlace]") -> "ScoreFiles":
         """Return the files of scores, and what their columns are."""
@@ -152,10 +142,10 @@ def compare(options: CompareOptions) -> None:
         cli.check_output(out, "--out", written.overwrite, inputs, may_be_inside=True)
     board = _compare_methods(data[0], options.table.text, options.settings())
     if out is not None:
-        if out.suffix == ".csv":
-            write_table(out, DataFrame(board.rows(), infer_schema_length=None))
-        else:
+        if out.suffix.lower() == ".json":
             cli.write_json(out, board.rows())
+        else:
+            write_table(out, DataFrame(board.rows(), infer_schema_length=None))
         screen.output().print(f"Saved {screen.file_text(out)}")
     written.give(board.to_dict())
 

@@ -39,7 +39,7 @@ class ReadsColumns:
     """Base of encoders of tables with named columns, whose cells are read once."""
 
     columns: Sequence[Column]
-    statistics_: TableStatistics
+    statistics_: TableStatistics | None
 
     @property
     def feature_columns(self) -> Sequence[str] | None:
@@ -52,10 +52,12 @@ class ReadsColumns:
 
     def find_unlike(self, rows: pl.DataFrame | TypedTable) -> UnlikeCells:
         """Find the cells that are unlike all of training, of columns that have some."""
+        assert self.statistics_ is not None
         return self.statistics_.find_unlike(self.read(rows))
 
     def examples(self) -> ExampleCells:
         """Return cells of training as examples."""
+        assert self.statistics_ is not None
         return self.statistics_.examples()
 
 
@@ -83,6 +85,8 @@ class TableEncoder(ReadsColumns):
     level_odds_ : LevelOdds
     dtype_ : {"float64", "float32"}
     """
+
+    statistics_: TableStatistics
 
     def __init__(
         self, columns: Sequence[Column], random_state: int = 0, numbers: str = "quantiles"
@@ -290,12 +294,10 @@ class TypedColumns(ReadsColumns):
         self, columns: Sequence[Column], statistics_: TableStatistics | None = None
     ) -> None:
         self.columns = columns
-        self.statistics_ = statistics_  # type: ignore[assignment]
+        self.statistics_ = statistics_
 
     def fit_transform(self, frame: pl.DataFrame, *of_rows: Any) -> TypedTable:
         """Return the typed rows; nothing is learned of their labels and weights."""
         return self.read(frame)
 
-    def transform(self, rows: pl.DataFrame | TypedTable) -> TypedTable:
-        """Return the typed rows."""
-        return self.read(rows)
+    transform = ReadsColumns.read

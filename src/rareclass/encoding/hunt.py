@@ -76,7 +76,7 @@ class HuntEncoder(ReadsColumns):
         Values of each category.
     """
 
-    statistics_: None = None  # type: ignore[assignment]
+    statistics_: None = None
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self.columns = [

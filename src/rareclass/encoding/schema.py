@@ -37,8 +37,8 @@ from rareclass.tables.columns import (
 from rareclass.tables.reading import CellReading, parse_numbers, read_cells, read_strings
 from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
 
-Kind = Literal["number", "category", "time", "id", "unusable"]
-_NOT_LEARNED: tuple[Kind, ...] = ("time", "id", "unusable")
+LearnedKind = Literal["number", "category"]
+Kind = LearnedKind | Literal["time", "id", "unusable"]
 # First rows by which numbers that never fall are a clock, and values that are all different an
 # identifier: with fewer, chance may do that.
 _CLOCK_ROWS, _SURE_ROWS = 100, 1000
@@ -77,9 +77,9 @@ class Schema:
     readings: Mapping[str, CellReading] = field(default_factory=dict)
 
     @property
-    def features(self) -> dict[str, Kind]:
+    def features(self) -> dict[str, LearnedKind]:
         """The columns to learn from with their kinds, in order."""
-        return {name: kind for name, kind in self.kinds.items() if kind not in _NOT_LEARNED}
+        return {name: kind for name, kind in self.kinds.items() if kind in ("number", "category")}
 
     def check(self, batch: Batch, *, fixed_columns: bool = True) -> tuple[Batch, list[Rejected]]:
         """Parse the cells and take out the rows that do not keep to the schema.

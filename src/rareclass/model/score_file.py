@@ -26,7 +26,14 @@ from rareclass.errors import (
     setting,
     setting_error,
 )
-from rareclass.files import check_not_input, check_not_inside, check_writable, csv_bytes, replacing
+from rareclass.files import (
+    check_not_input,
+    check_not_inside,
+    check_suffix,
+    check_writable,
+    csv_bytes,
+    replacing,
+)
 from rareclass.model.decisions import Decision, refuse_levels
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.explained import Explain, explainer_of, told_columns
@@ -390,11 +397,7 @@ def _level_columns(model: Model) -> list[str]:
 
 def check_score_path(out: Path, data: TablePlace) -> None:
     """Raise `InputError` when scores of `data` cannot be written to `out`."""
-    if out.suffix.lower() not in SCORE_SUFFIXES:
-        raise setting_error(
-            f"{setting('out', out)}: the name must end in .csv or .parquet, which decides the "
-            "format."
-        )
+    check_suffix(out, setting("out"), *SCORE_SUFFIXES)
     check_not_input(out, setting("out"), {"the file to be scored": data})
     check_not_inside(out, setting("out"), data)
     check_writable(out, setting("out"))

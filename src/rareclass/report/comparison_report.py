@@ -175,7 +175,7 @@ class CurvesDisplay(Display):
         self, tables: Mapping[str, ThresholdTable], kind: type[TableDisplay], points: TableBlock
     ) -> None:
         self.tables, self.kind, self.points = tables, kind, points
-        self.key, self.title = kind.key, kind.title  # type: ignore[misc]
+        self.key, self.title = kind.key, kind.title
 
     def _words(self) -> str:
         return f"{' and '.join(self.tables)}. {_BANDS}"

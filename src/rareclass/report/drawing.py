@@ -168,8 +168,8 @@ def _themed(svg: str, key: str, title: str, description: str) -> str:
 class Display(ABC):
     """A plot: the numbers behind it, how they are drawn, and what a page says of them."""
 
-    key: ClassVar[str]  # unique on a page
-    title: ClassVar[str]
+    key: str  # unique on a page
+    title: str
     size = SMALL  # inches; one that is WIDE fills the width of a page where it stands alone
 
     @abstractmethod

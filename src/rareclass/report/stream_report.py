@@ -266,7 +266,7 @@ class AlertsInTimeDisplay(Display):
         self.edges = np.linspace(0, max(n_rows, row.max()), 41)
         self.counts, _ = np.histogram(row, self.edges)
         self.per = f"{self.edges[1]:,.0f} rows"
-        self.title = f"Alerts in each {self.per}, and the threshold"  # type: ignore[misc]
+        self.title = f"Alerts in each {self.per}, and the threshold"
 
     def _words(self) -> str:
         return (

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.encoding.known_levels import KnownWords
-from rareclass.encoding.schema import Kind, Schema
+from rareclass.encoding.schema import LearnedKind, Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.encoding.table_statistics import MOST_EXAMPLES, ExampleCells, UnlikeCells
 from rareclass.errors import bad_cell, counted, setting, too_few_rows
@@ -93,9 +93,9 @@ class StreamEncoder:
         return self._encoder.encode(batch, learn=False).X
 
 
-def _column_of(schema: Schema, name: str, kind: Kind) -> Column:
+def _column_of(schema: Schema, name: str, kind: LearnedKind) -> Column:
     """A feature of the stream: its cells come as words, which the schema reads."""
-    column = Column(name, kind, _TREATMENT[kind], "string")  # type: ignore[arg-type]
+    column = Column(name, kind, _TREATMENT[kind], "string")
     if kind != "category":
         return column
     reading = schema.reading_of(name)

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rareclass.errors import (
-    ErrorKind,
-    InputError,
     combination_error,
     counted,
     name_hint,
@@ -16,7 +14,7 @@ from rareclass.errors import (
     setting_error,
     unknown_name,
 )
-from rareclass.files import check_not_inside
+from rareclass.files import check_not_inside, check_suffix
 from rareclass.parameters import is_number, opt, read_number, read_rate
 from rareclass.remote import path_of
 
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 # Options that may be others when a stream continues.
 _PASSING = ("every", "report_every", "follow", "max_rejected", "strict")
 _OF_ALERTS = ("alert_file", "alerts", "time_column")
-_ALERT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 # The paper's C = 1 with no weights is the library's default. In a stream, where rare rows are few
 # and the majority never ends, its large steps use up the variance on the few rare rows that are
 # buffered, and later ones move nothing: small steps, balanced by class, keep it. Steps so small are
@@ -210,12 +207,7 @@ def check_alert_options(
                     f"Name a file for the alerts with {setting('alert_file')}.",
                 )
         return None
-    if path.suffix.lower() not in _ALERT_SUFFIXES:
-        raise InputError(
-            f"{setting('alert_file', path)}: the suffix does not say which format it is.",
-            "Give a name that ends in .jsonl or .csv.",
-            ErrorKind.FILE_FORMAT,
-        )
+    check_suffix(path, setting("alert_file"), ".csv", ".jsonl", ".ndjson")
     check_not_inside(path, setting("alert_file"), path_of(source))
     parsed = None if budget is None else AlertBudget.parse(budget)
     if parsed is not None and parsed.rows is None and time_column is None:
