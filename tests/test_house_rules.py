@@ -28,7 +28,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 3128,
+    "cli": 3111,
     "compare": 1400,
     "decide": 2004,
     "encoding": 2881,
@@ -42,7 +42,7 @@ MOST_CODE = {
     "kernels": 588,
     "labels": 893,
     "metrics": 1874,
-    "model": 4019,
+    "model": 4011,
     "moments": 1572,
     "online": 2337,
     "ranking": 3739,
@@ -50,11 +50,11 @@ MOST_CODE = {
     "review": 1088,
     "rows": 1817,
     "serving": 1417,
-    "single files": 1979,
+    "single files": 1998,
     "stream": 1971,
     "tables": 4074,
 }
-MOST_LINES = {"src/rareclass": 74_316, "tests": 53_491, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_309, "tests": 53_491, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

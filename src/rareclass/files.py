@@ -272,6 +272,31 @@ def check_writable(path: Path, option: str) -> None:
     _temporary_beside(target, target).unlink(missing_ok=True)
 
 
+def check_output(
+    path: Path,
+    option: str,
+    overwrite: bool,
+    inputs: Mapping[str, Location],
+    may_be_inside: bool = False,
+) -> None:
+    """Refuse an output that cannot be written, replaces what is read, or lies in a folder read."""
+    check_not_input(path, option, inputs)
+    for read in () if may_be_inside else inputs.values():
+        check_not_inside(path, option, read)
+    check_new(path, option, overwrite)
+    check_writable(path, option)
+
+
+def check_new(path: Path, option: str, overwrite: bool) -> None:
+    """Raise `InputError` when a file would be replaced that the user did not say may be."""
+    if isinstance(path, RemotePath):
+        path.check_writable(option)
+    if path.is_file() and not overwrite:
+        raise existing_file(
+            f"{option} {path} exists already.", "Give another name, or --overwrite to replace it."
+        )
+
+
 def check_suffix(path: Path, option: str, *suffixes: str) -> None:
     """Raise `InputError` where the name of an output, the value of `option`, names no format."""
     if path.suffix.lower() not in suffixes:

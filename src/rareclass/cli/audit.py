@@ -11,6 +11,7 @@ from rareclass.cli import screen
 from rareclass.cli.fit_text import print_data
 from rareclass.cli.method import Effort, effort_option
 from rareclass.errors import counted
+from rareclass.files import check_output
 
 if TYPE_CHECKING:
     from rareclass.audit import SuspectRows, TableRows
@@ -65,7 +66,7 @@ def audit(options: AuditOptions) -> None:
 
     out, written, id_column = options.out, options.written, options.id_column
     place = options.table.place(options.given, "DATA")
-    cli.check_output(out, "--out", written.overwrite, {"the file to be read": place})
+    check_output(out, "--out", written.overwrite, {"the file to be read": place})
     written.check({"the file to be read": place, "--out": out})
     named = check_members(options.members or ("auto",))
     file = named_columns(open_table(place, options.table.text))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import typer
 
 from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print_notes
-from rareclass.errors import InputError, existing_file, option_name, setting_error, system_faults
-from rareclass.files import Location
+from rareclass.errors import InputError, option_name, setting_error, system_faults
+from rareclass.files import Location, check_output
 from rareclass.findings import TableWarning
 from rareclass.parameters import LARGEST_SEED
 from rareclass.remote import RemotePath, path_of
@@ -383,34 +383,6 @@ def on_this_machine(place: Path, option: str) -> Path:
             "Give a local name, and copy it afterwards.",
         )
     return place
-
-
-def check_new(path: Path, option: str, overwrite: bool) -> None:
-    """Raise `InputError` when a file would be replaced that the user did not say may be."""
-    if isinstance(path, RemotePath):
-        path.check_writable(option)
-    if path.is_file() and not overwrite:
-        raise existing_file(
-            f"{option} {path} exists already.", "Give another name, or --overwrite to replace it."
-        )
-
-
-def check_output(
-    path: Path,
-    option: str,
-    overwrite: bool,
-    inputs: Mapping[str, Location],
-    may_be_inside: bool = False,
-) -> None:
-    """Refuse a file that cannot be written, replaces what is read, or lies in a folder read."""
-    from rareclass.files import check_not_input, check_not_inside, check_writable
-
-    check_not_input(path, option, inputs)
-    if not may_be_inside:
-        for read in inputs.values():
-            check_not_inside(path, option, read)
-    check_new(path, option, overwrite)
-    check_writable(path, option)
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -13,7 +13,7 @@ from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.method import read_seconds
 from rareclass.errors import combination_error, counted, seconds_text, setting
-from rareclass.files import check_suffix
+from rareclass.files import check_output, check_suffix
 from rareclass.parameters import parse_number
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def compare(options: CompareOptions) -> None:
         written.give(_compare_files(options.score_files(data)))
         return
     if out is not None:
-        cli.check_output(out, "--out", written.overwrite, inputs, may_be_inside=True)
+        check_output(out, "--out", written.overwrite, inputs, may_be_inside=True)
     board = _compare_methods(data[0], options.table.text, options.settings())
     if out is not None:
         if out.suffix.lower() == ".json":

@@ -13,6 +13,7 @@ from rareclass.cli.report import write_page
 from rareclass.cli.rule import costs_of
 from rareclass.cli.score import print_scoring
 from rareclass.errors import command_line, existing_file, setting_error
+from rareclass.files import check_new
 
 if TYPE_CHECKING:
     from rareclass.fit.demo import Outcome, Weeks
@@ -43,7 +44,7 @@ def demo(options: DemoOptions) -> None:
 
     check_not_the_users(out)
     for name in FILES:
-        cli.check_new(out / name, "The file", written.overwrite)
+        check_new(out / name, "The file", written.overwrite)
     try:
         weeks = write_payments(out, seed)
     except OSError as error:

@@ -14,7 +14,7 @@ from rareclass.cli.method import MethodOptions
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import FitRuleOptions
 from rareclass.errors import InputError
-from rareclass.files import Location
+from rareclass.files import Location, check_output
 from rareclass.remote import RemotePath
 
 if TYPE_CHECKING:
@@ -105,12 +105,12 @@ def fit(options: FitOptions) -> None:
     from rareclass.tables.table_file import open_table
 
     read: dict[str, Location] = {"the training file": train}
-    cli.check_output(out, "--out", written.overwrite, read, may_be_inside=True)
+    check_output(out, "--out", written.overwrite, read, may_be_inside=True)
     read["--out"] = out
     written.check(read)
     report, scratch = options.report, options.scratch
     if report is not None:
-        cli.check_output(report, "--report", written.overwrite, read)
+        check_output(report, "--report", written.overwrite, read)
     file = open_table(train, options.table.text, scratch=scratch)
     memory = available_memory() if options.memory is None else options.memory
     plan = plan_memory(file, memory, VIEW_COPIES if learner.reads_types else ENCODED_COPIES)

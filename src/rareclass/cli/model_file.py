@@ -8,6 +8,7 @@ from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.rule import RuleOptions, rule_option
 from rareclass.errors import combination_error, setting_error, unsupported
+from rareclass.files import check_output
 
 if TYPE_CHECKING:
     from rareclass.model.facts import ModelFacts
@@ -75,7 +76,7 @@ def threshold(options: ThresholdOptions) -> None:
 
     if out is not None:
         read = {} if data is None else {"the file to be read": data}
-        cli.check_output(out, "--out", written.overwrite, read, may_be_inside=True)
+        check_output(out, "--out", written.overwrite, read, may_be_inside=True)
     named = {"the model": options.model, "DATA": data, "--out": out}
     written.check({name: each for name, each in named.items() if each is not None})
     console = screen.output()
@@ -132,7 +133,7 @@ def export(options: ExportOptions) -> None:
     from rareclass.opening import load
 
     out = options.out
-    cli.check_new(out, "--out", options.overwrite)
+    check_output(out, "--out", options.overwrite, {"the model": options.model})
     found = export_file(load(options.model), out)
     inputs = ", ".join(each.name for each in found.graph.input)
     outputs = ", ".join(each.name for each in found.graph.output)

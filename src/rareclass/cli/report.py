@@ -8,6 +8,7 @@ from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.rule import COSTS, costs_of
 from rareclass.errors import InputError, combination_error, setting
+from rareclass.files import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,7 +73,7 @@ def report(asked: PageOptions) -> None:
         asked.id_column, journal,
     )  # fmt: skip
     inputs = {"the model": model} | ({"DATA": data} if data else {})
-    cli.check_output(out, "--out", asked.written.overwrite, inputs)
+    check_output(out, "--out", asked.written.overwrite, inputs)
     asked.written.check(inputs)
     others = asked.compare
     if journal is not None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.errors import combination_error, counted, needed_for, setting, setting_error
+from rareclass.files import check_output
 from rareclass.remote import path_of
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def review(options: ReviewOptions) -> None:
     said.check(journal)
     for name, path in (("--list", sheet), ("--labelled", labelled)):
         if path is not None:
-            cli.check_output(path, name, options.overwrite, {"TABLE": place, "--journal": journal})
+            check_output(path, name, options.overwrite, {"TABLE": place, "--journal": journal})
     read = read_review_table(
         place,
         target,

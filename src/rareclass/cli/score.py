@@ -10,6 +10,7 @@ from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.method import read_seconds
 from rareclass.errors import needed_for
+from rareclass.files import check_output
 
 if TYPE_CHECKING:
     from rareclass.model.score_file import Scoring
@@ -70,9 +71,7 @@ def score(options: ScoreOptions) -> None:
         options.alerts_only,
         options.unlike,
     )
-    cli.check_output(
-        out, "--out", written.overwrite, {"the model": options.model}, may_be_inside=True
-    )
+    check_output(out, "--out", written.overwrite, {"the model": options.model}, may_be_inside=True)
     written.check({"the file to be scored": data, "the model": options.model, "--out": out})
     content = cli.opened(options.model)
     scoring = score_rows(content, data, out, settings)

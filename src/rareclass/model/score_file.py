@@ -26,14 +26,7 @@ from rareclass.errors import (
     setting,
     setting_error,
 )
-from rareclass.files import (
-    check_not_input,
-    check_not_inside,
-    check_suffix,
-    check_writable,
-    csv_bytes,
-    replacing,
-)
+from rareclass.files import check_output, check_suffix, csv_bytes, replacing
 from rareclass.model.decisions import Decision, refuse_levels
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.explained import Explain, explainer_of, told_columns
@@ -398,6 +391,4 @@ def _level_columns(model: Model) -> list[str]:
 def check_score_path(out: Path, data: TablePlace) -> None:
     """Raise `InputError` when scores of `data` cannot be written to `out`."""
     check_suffix(out, setting("out"), *SCORE_SUFFIXES)
-    check_not_input(out, setting("out"), {"the file to be scored": data})
-    check_not_inside(out, setting("out"), data)
-    check_writable(out, setting("out"))
+    check_output(out, setting("out"), True, {"the file to be scored": data})

@@ -363,6 +363,7 @@ def _export_with_encoder(model: Model) -> onnx.ModelProto:
     label = label_of(score, np.asarray(model.thresholds), list(model.classes))
     outputs = ModelOutputs(score, label, known_probability(score, model.calibration))
     exported = finished(inputs, outputs)
+    assert encoder.statistics_ is not None
     check_scores(exported, model, encoder.columns, encoder.statistics_, in_32_bits)
     return exported
 
