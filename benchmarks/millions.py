@@ -1,7 +1,7 @@
 """Tables of millions of rows: `python -m benchmarks.millions`.
 
 3,000,000 made rows of 20 numbers and a category in memory, on which `RareClassifier` with its
-default time is compared with LightGBM at two settings of a practitioner, and 10,000,000 rows of 20
+defaults is compared with LightGBM at two settings of a practitioner, and 10,000,000 rows of 20
 and of 40 numbers in a Parquet file, for `RareClassifier` and, of 40, one lam of `RankRC` with 1,000
 rare rows as landmarks; about 1 row in 500 is rare. Each fit has a process of its own: seconds of
 reading and fit by the wall clock, the most memory, AUC and average precision on 1,000,000 new rows.

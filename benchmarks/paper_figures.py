@@ -327,7 +327,7 @@ FIGURES: dict[str, Figure] = {
     "table4.below-paper": _below_paper,
     **{
         f"table4.lead.{m}": partial(_lead_of_table4, m)
-        for m in ("KNN", "SVM", "SVM-W", "SVM-RUS", "SVM-SMT", "RankSVM")
+        for m in ("KNN", "SVM", "SVM-W", "SVM-RUS", "SVM-SMT", "RankSVM", "RANK-RND")
     },
     **{f"table4.near-printed.{m}": partial(_near_printed, m) for m in ("KNN", "1-NN")},
     **{f"table5.fewer.{m}": partial(_fewer, m) for m in ("SVM", "SVM-RUS")},

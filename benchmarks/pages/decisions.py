@@ -40,14 +40,17 @@ def _honest_body(result: Result) -> str:
     is_headline=True,
 )
 def _honest(result: Result) -> Finding:
-    means = {
-        line["columns"]: line["means"]["average precision"]
-        for line in chosen(result["summary"], what="RareClassifier")
-    }
-    codes, every = (f"{means[kind][0]:+.3f} ± {means[kind][1]:.3f}" for kind in ("codes", "all"))
+    lines = {line["columns"]: line for line in chosen(result["summary"], what="RareClassifier")}
+
+    def shown(kind: str) -> str:
+        mean, error = lines[kind]["means"]["average precision"]
+        return f"{mean:+.3f} ± {error:.3f} on {lines[kind]['n'] // result['seeds']}"
+
     return Finding(
-        "Own estimate of average precision less that of new rows, mean and standard error",
-        f"RareClassifier {codes} on made tables of codes, {every} on all tables",
+        "Own estimate of average precision less that of new rows, mean and standard error over "
+        f"tables with {result['seeds']} splits each",
+        f"RareClassifier of {len(honest.MEMBERS)} members {shown('codes')} made tables of codes, "
+        f"{shown('all')} tables in all",
     )
 
 

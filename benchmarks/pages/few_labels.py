@@ -192,11 +192,12 @@ def _hunt(result: Result) -> Finding:
     ours = means.pop("hunt")
     best = max(means, key=means.__getitem__)
     gains = {peer: [each["hunt"] - each[peer] for each in of.values()] for peer in means}
-    most = max(zip(gains[best], tables, strict=True))
+    ends = [end(zip(gains[best], tables, strict=True)) for end in (max, min)]
     return Finding(
         "Cases among the first 100 unlabelled rows, from ten known cases, mean of "
         f"{len(tables)} of the {len(hunt_hits.CONFIRMING)} tables that nothing was chosen on",
         f"`rareclass hunt` {ours:.1f}",
         f"the best of {len(means)} peers, {best}, {means[best]:.1f}; hunt minus it "
-        f"{paired_peers(gains)[best].words('cases')}, on {most[1]} alone {most[0]:+.1f}",
+        f"{paired_peers(gains)[best].words('cases')}, "
+        + ", ".join(f"on {name} {gain:+.1f}" for gain, name in ends),
     )

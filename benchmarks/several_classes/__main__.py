@@ -2,9 +2,8 @@
 
 `python -m benchmarks.several_classes`: two stratified splits of glass, ecoli, yeast and wine, one
 of the other tables; two thirds of the rows to learn from, one thread. Seconds are CPU seconds of
-fit and probabilities, in a process that has learned a small table before, and so is the time budget
-of `RareClassifier`: other programs on the machine take nothing from either. Fits are stored as they
-come and not done again.
+fit and probabilities, in a process that has learned a small table before: other programs on the
+machine take nothing from them. Fits are stored as they come and not done again.
 """
 
 import argparse

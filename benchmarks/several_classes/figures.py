@@ -207,7 +207,7 @@ def _measured(runs: Sequence[Run]) -> str:
         "rows of the class to the power 3/4 before rows are ranked and called. Log loss is of the "
         "probabilities of all classes. One thread, two thirds of the rows to learn from; seconds "
         "of fit and probabilities are CPU seconds, because other programs were running"
-        f"{_busy(runs)}; the time budget of RareClassifier is counted in CPU seconds too. "
+        f"{_busy(runs)}. "
         "Libraries have their defaults, but for LightGBM's slow trees (learning rate 0.05, "
         f"`min_child_weight=5`), {_trees()} "
         "The members of RareClassifier that tell the classes apart were chosen on the first split "
@@ -289,7 +289,6 @@ def _of_time(runs: Sequence[Run]) -> list[str]:
     header = ["table", "rare classes", "as one class, s", "as several, s", "ratio"]
     return [
         "CPU seconds of RareClassifier, fit and probabilities, with all rare classes as one and "
-        "with each as its own. Both have the same budget, of which a fifth is kept for telling "
-        "several classes apart. Where the members use the whole budget, both take as long.",
+        "with each as its own.",
         table(header, rows),
     ]
