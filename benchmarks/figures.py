@@ -15,7 +15,6 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks import paper_figures, peer_table, record
-from benchmarks.ledger import Run
 from benchmarks.markdown import table
 from benchmarks.pages import few_labels, speed, tables
 from benchmarks.pages.page import GROUPS, Results, quality
@@ -106,14 +105,6 @@ def _table_seconds(results: Results) -> str:
     return ", ".join(f"{headline.title(m)} {methods[m].median_seconds:.1f} s" for m in names)
 
 
-def _of_run(source: str, about: dict[str, Any], text: Callable[[Run], str]) -> Figure:
-    return lambda results: text(speed.one(results[source], **about))
-
-
-def _seconds(run: Run) -> str:
-    return f"{run['seconds']:.1f} s" if run["seconds"] < 10.0 else f"{run['seconds']:.0f} s"
-
-
 def _river(text: Callable[[dict[str, Any], dict[str, Any]], str]) -> Figure:
     def shown(results: Results) -> str:
         runs = results["stream_river"]["results"]
@@ -151,7 +142,7 @@ def _easy_ensemble(results: Results) -> str:
 
 
 def _booster(data: str, method: str) -> Figure:
-    return _of_run("boosters", {"data": data, "method": method}, quality)
+    return lambda results: quality(speed.one(results["boosters"], data=data, method=method))
 
 
 def _one_row(results: Results) -> str:

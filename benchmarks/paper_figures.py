@@ -133,12 +133,14 @@ def _days_against(method: str, percent: float, results: Results) -> str:
 
 
 def _small_sets(method: str, results: Results) -> str:
-    """Sets of splits on which a method is significantly behind OrdinalRankRC, and all of them."""
+    """Sets of splits on which a method is behind OrdinalRankRC, level with it and ahead."""
     sets = {name: each for name, each in results["ordinal"]["sets"].items() if name != "days"}
     lines = [line for each in sets.values() for line in ordinal_page.lines_of(each, None)]
     tests = [line.against for line in lines if line.method == method and line.against is not None]
-    counts = {words: sum(t.verdict() == words for t in tests) for words in ("below", "level")}
-    return f"significantly behind on {counts['below']}, level on {counts['level']} of {len(tests)}"
+    words = {"below": "significantly behind", "level": "level", "above": "significantly ahead"}
+    counts = {verdict: sum(test.verdict() == verdict for test in tests) for verdict in words}
+    named = ", ".join(f"{words[verdict]} on {n}" for verdict, n in counts.items() if n)
+    return f"{named} of {len(tests)}"
 
 
 def _random_ahead(results: Results) -> str:
@@ -338,6 +340,7 @@ FIGURES: dict[str, Figure] = {
     "fig6.stopped": _fig6_stopped,
     **{f"ordinal.{m}": partial(_small_sets, m) for m in ("KNN", "SVR", "RANK-RND")},
     "ordinal.RankSVM": partial(_small_sets, "ordinal RankSVM"),
+    "ordinal.LightGBM": partial(_small_sets, "LightGBM regression"),
     "fig3.ordered": partial(_ordered, "proven"),
     "fig3.ordered-printed": partial(_ordered, "as_printed"),
     "days.5.RankSVM": partial(_days_against, "ordinal RankSVM", 5.0),
