@@ -60,15 +60,18 @@ def ball_of(X, y, weight=None, **options):
         return RACH(**{**QUIET, "tol": 1e-10, **options}).fit(X, y, weight)
 
 
-def problem_1(X, y, weight, center, squared_radius, C1, C2):
-    """The objective of the paper's Problem 1 and how far rare rows stick out, row by row."""
-    value, out = squared_radius, 0.0
+def problem_1(X, y, weight, center, squared_radius, C1, C2, margin=0.0):
+    """The objective of the paper's Problem 1 and how far rare rows stick out, row by row.
+
+    Majority rows are to lie beyond the squared radius and the margin.
+    """
+    value, out = squared_radius + margin, 0.0
     for row, label, w in zip(X, y, weight, strict=True):
         squared = float(((row - center) ** 2).sum())
         if label == RARE:
             out = max(out, (squared - squared_radius) * (w > 0))
         elif label == CLEARED:
-            value += C1 * w * max(0.0, squared_radius - squared)
+            value += C1 * w * max(0.0, squared_radius + margin - squared)
         else:
             value += C2 * w * max(0.0, squared - squared_radius)
     return value, out

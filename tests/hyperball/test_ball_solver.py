@@ -5,7 +5,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.stats import ortho_group
 from sklearn.svm import OneClassSVM
 
 from draws import draws
@@ -165,38 +164,6 @@ def test_start_does_not_matter(seed):
     assert warm.n_inner == 0
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_ball_moves_turns_and_grows_with_its_rows(seed):
-    problem = random_problem(seed)
-    X = problem.points.features
-    turn, shift, scale = ortho_group.rvs(5, random_state=seed), np.arange(5) * 3.0, 1e-3
-    moved = problem._replace(points=Points(scale * (X @ turn + shift), np.zeros(len(X))))
-    one = solve_ball(problem, start_of(problem), tol=1e-11)
-    other = solve_ball(moved, start_of(moved), tol=1e-11)
-    np.testing.assert_allclose(other.center, scale * (one.center @ turn + shift), atol=1e-5 * scale)
-    np.testing.assert_allclose(other.squared_radius, scale**2 * one.squared_radius, rtol=1e-5)
-    np.testing.assert_allclose(other.objective, scale**2 * one.objective, rtol=1e-9)
-    np.testing.assert_allclose(other.multipliers, one.multipliers, atol=1e-4)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_price_of_k_equals_k_copies(seed):
-    problem = random_problem(seed, n=60)
-    k = np.random.default_rng(seed).integers(1, 4, 60)
-    copied = BallProblem(
-        problem.points.take(np.repeat(np.arange(60), k)),
-        np.repeat(problem.signs, k),
-        np.repeat(problem.price, k),
-    )
-    one = solve_ball(problem._replace(price=problem.price * k), start_of(problem), tol=1e-11)
-    other = solve_ball(copied, start_of(problem), tol=1e-11)
-    np.testing.assert_allclose(other.center, one.center, atol=1e-5)
-    np.testing.assert_allclose(other.squared_radius, one.squared_radius, rtol=1e-5)
-    np.testing.assert_allclose(other.objective, one.objective, rtol=1e-9)
-    summed = np.add.reduceat(other.multipliers, np.concatenate([[0], np.cumsum(k)[:-1]]))
-    np.testing.assert_allclose(summed, one.multipliers, atol=1e-4)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_residual_is_a_coordinate_of_its_own_for_each_row(seed):
     problem = random_problem(seed, n=40)
@@ -350,16 +317,6 @@ def test_nu_of_1_is_the_weighted_mean():
     X = np.array([[0.0, 1.0], [4.0, 0.0], [2.0, 8.0]])
     center, _ = one_class_center(points_of(X), np.array([1.0, 2.0, 1.0]), nu=1.0)
     np.testing.assert_allclose(center, [2.5, 2.25])
-
-
-def test_weight_counts_like_copies_and_0_like_absence():
-    rng = np.random.default_rng(1)
-    X, weight = rng.normal(size=(20, 3)), rng.integers(0, 4, 20)
-    center, squared_radius = one_class_center(points_of(X), weight, 0.3)
-    copies = points_of(np.repeat(X, weight, axis=0))
-    other, other_radius = one_class_center(copies, np.ones(weight.sum()), 0.3)
-    np.testing.assert_allclose(other, center, atol=1e-6)
-    np.testing.assert_allclose(other_radius, squared_radius, rtol=1e-6)
 
 
 def test_single_row_is_its_own_ball():

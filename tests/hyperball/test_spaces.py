@@ -187,16 +187,6 @@ def test_of_too_many_the_nearest_stay(distances, n_most):
     assert sorted(values[some]) == sorted(values[everyone])[:n_most]
 
 
-@given(distances=DISTANCES.filter(len), weight=st.data(), share=st.sampled_from([0.1, 0.4, 1.0]))
-def test_a_weight_is_so_many_copies(distances, weight, share):
-    n = len(distances)
-    times = np.array(weight.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
-    copied = np.repeat(np.arange(n), times)
-    found = near_rows(np.array(distances), times.astype(float), share)
-    by_copies = copied[near_rows(np.array(distances)[copied], None, share)]
-    assert found.tolist() == np.unique(by_copies).tolist()
-
-
 def test_of_a_share_that_is_a_whole_number_of_rows_not_one_more():
     distances = np.arange(1.0, 101.0)
     assert len(near_rows(distances, None, 0.07, reach=1.0)) == 7  # 0.07 * 100 > 7

@@ -107,15 +107,6 @@ def test_of_equal_rows_the_first_stands_for_the_point(to):
     np.testing.assert_array_equal(rows[first - 10], points)
 
 
-def test_the_draw_is_that_of_the_seed():
-    one, same, other = (
-        RankRC(landmarks=("rare", 12), random_state=seed).fit(X, Y).landmark_rows_
-        for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(one, same)
-    assert not np.array_equal(one, other)
-
-
 def greedy(K, n_most):
     """Pivoted Cholesky by the residual kernel, all of it, worked out again after every pick."""
     picked = []

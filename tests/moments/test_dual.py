@@ -276,18 +276,6 @@ def test_warm_start_changes_the_way_and_not_the_end(C):
     assert solve_dual(rows, upper, start=cold.alpha).n_iter == 0
 
 
-@draws(40)
-@given(small_problems(), st.lists(st.integers(0, 3), min_size=6, max_size=6))
-def test_a_weight_of_k_equals_k_copies(problem, copies):
-    Z, upper = problem
-    k = np.array(copies[: len(Z)])
-    weighted = solve_dual(dense_rows(Z), k * upper, EXACT)
-    copied = solve_dual(dense_rows(np.repeat(Z, k, axis=0)), np.repeat(upper, k), EXACT)
-    noise = 1e-14 * np.abs(Z).max(initial=0) * weighted.alpha.sum()
-    w = weighted.dense_part
-    assert np.linalg.norm(copied.dense_part - w) <= 1e-8 * np.linalg.norm(w) + noise
-
-
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_seeds_and_interrupts_of_passes_leave_the_answer_alone(C, monkeypatch):
     rows, upper = dense_rows(overlapping(150, 40)), np.full(150, C)

@@ -118,18 +118,6 @@ def test_blocks_and_threads_do_not_matter(container, wanted, block_rows, monkeyp
 
 @each_kind
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_weight_k_is_k_copies_and_0_is_absence(container, wanted):
-    X, weight = table(), weights(700, "copies")
-    weighted = moments_of_array(container(X), wanted, weight)
-    copies = moments_of_array(container(np.repeat(X, weight.astype(int), axis=0)), wanted)
-    assert_same_moments(weighted._replace(n_rows=copies.n_rows), copies)
-    chosen = np.flatnonzero(weight)
-    index = moments_of(as_source(container(X)), wanted, chosen, weight[chosen])
-    assert_same_moments(index, weighted)
-
-
-@each_kind
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_nothing_and_a_single_row(container, wanted):
     X = container(table())
     nothing = moments_of_array(X, wanted, np.zeros(700))

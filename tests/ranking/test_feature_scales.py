@@ -295,21 +295,6 @@ def test_containers_and_rows_on_disk_give_the_same_scales(learned, tmp_path):
 
 
 @pytest.mark.thorough
-def test_weights_are_copies_and_order_does_not_matter():
-    rng = np.random.default_rng(0)
-    few = np.r_[np.flatnonzero(Y), np.flatnonzero(Y == 0)[:200]]
-    weight = rng.integers(0, 4, len(few))
-    copies = rng.permutation(np.repeat(few, weight))
-    settings = {"feature_scaling": "learned", "lam": 2**-6, "pos_label": 1}
-    weighted = RankRC(**settings).fit(X[few], Y[few], weight)
-    repeated = RankRC(**settings).fit(X[copies], Y[copies])
-    np.testing.assert_allclose(weighted.feature_scales_, repeated.feature_scales_, rtol=1e-6)
-    np.testing.assert_allclose(
-        weighted.score_samples(X), repeated.score_samples(X), rtol=1e-4, atol=1e-5
-    )
-
-
-@pytest.mark.thorough
 def test_where_nothing_is_to_be_won_scales_are_one():
     X, y = rare_cores(400, 40, 3, seed=2, n_informative=3)
     model = RankRC(feature_scaling="learned", lam=2**-6).fit(X, y)

@@ -168,22 +168,6 @@ def test_an_outer_function_that_overflows_says_that_it_is_too_far(far):
     assert terms.sums.shape == near.sums.shape
 
 
-@every_case
-@draws(30)
-@given(data=rows())
-def test_a_weight_of_k_is_k_copies_and_of_zero_is_absence(case, data):
-    rare, majority, *weights = data
-    w_rare, w_majority = (np.floor(w % 4) for w in weights)
-    weighted = case.loss.block(case.loss.rare(rare, w_rare), majority, w_majority).value
-    rare, majority = (
-        np.repeat(rare, w_rare.astype(int)),
-        np.repeat(majority, w_majority.astype(int)),
-    )
-    side = case.loss.rare(rare, np.ones(len(rare)))
-    repeated = case.loss.block(side, majority, np.ones(len(majority)))
-    assert weighted == pytest.approx(repeated.value, rel=1e-10, abs=1e-9)
-
-
 @pytest.mark.parametrize(
     ("loss", "params", "message"),
     [

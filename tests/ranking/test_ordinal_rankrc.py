@@ -107,17 +107,6 @@ def test_a_cost_of_zero_takes_pairs_out():
     assert among.objective_ == pytest.approx(value, rel=1e-8)
 
 
-@pytest.mark.parametrize("shares", [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]])
-def test_a_weight_of_k_is_k_copies_and_0_is_absence(shares):
-    X, y = ordinal_table(200, shares)
-    copies = np.random.default_rng(2).integers(0, 4, 200)
-    weighted = OrdinalRankRC(tol=1e-9).fit(X, y, copies)
-    repeated = OrdinalRankRC(tol=1e-9).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
-    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-10)
-    np.testing.assert_allclose(weighted.score_samples(X), repeated.score_samples(X), atol=1e-8)
-    np.testing.assert_allclose(weighted.thresholds_, repeated.thresholds_, atol=1e-8)
-
-
 def test_the_majority_is_the_level_of_most_weight_not_of_most_rows():
     weight = np.where(Y == 2, 100.0, 1.0)
     model = OrdinalRankRC().fit(X, Y, weight)

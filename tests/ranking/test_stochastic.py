@@ -205,15 +205,6 @@ def test_the_rows_given_may_be_changed_afterwards():
     assert_same(model, StochasticRankRC(random_state=0).partial_fit(X, Y, [0, 1]))
 
 
-@quiet
-def test_threads_do_not_change_the_model():
-    one, other = (
-        StochasticRankRC(lam=0.003, random_state=4, max_iter=2, n_jobs=n_jobs).fit(X, Y)
-        for n_jobs in (1, 2)
-    )
-    assert_same(other, one)
-
-
 def test_ctrl_c_leaves_what_was_learned():
     calls = 0
 
