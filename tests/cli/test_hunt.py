@@ -1,7 +1,6 @@
 """``rareclass hunt``: what it prints and leaves behind, bad input, and new rows in its order."""
 
 import json
-import re
 from contextlib import nullcontext
 
 import numpy as np
@@ -134,17 +133,6 @@ def test_two_kinds_with_long_names_fit_a_narrow_terminal(data, monkeypatch):
 
 
 @pytest.mark.sampled(0)
-def test_top_says_how_many_rows_are_written(data):
-    result = run(*words(data, *OK, *FEW, "--top", 40))
-    found = found_in(data)
-    assert found.height == 40
-    n_inside = int(found["review found"].sum())
-    assert 0 < n_inside < 40
-    listed = result.split("List: ")[1]
-    assert re.findall(r"\d+", listed)[:3] == ["40", "270", str(n_inside)]
-
-
-@pytest.mark.sampled(0)
 def test_one_class_without_cleared_rows_works_with_a_warning(data):
     shown = run(*words(data, "--ignore", "ok"))
     summary = summary_of(data)
@@ -231,11 +219,6 @@ def test_earlier_hunt_is_replaced_only_when_asked(data):
     run(*words(data, *more))
     assert "--overwrite" in refuse(data, *more)
     run(*words(data, *more, "--overwrite"))
-
-
-def test_all_rows_labelled_points_to_fit(data):
-    payments().with_columns(pl.col("checked").fill_null("ok")).write_csv(data)
-    assert "rareclass fit" in refuse(data, *OK)
 
 
 LABELLED, UNLABELLED = (*OK, "--folds", "2"), ("--ignore", "ok")

@@ -11,12 +11,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from cli.conftest import facts_of, fit_in_vain
-from command_line import QUICK, fit_in, invoke, json_of, printed, run, says, scores_of
+from command_line import QUICK, fit_in, invoke, printed, run, says
 from draws import quick
 from made_tables import purchases
 from rareclass.fit.hold_out import baselines
 from rareclass.fit.method import EncodedRows
-from rareclass.model.model_file import load_model
 
 
 @pytest.fixture(scope="session")
@@ -38,19 +37,6 @@ def test_fit_says_what_it_chose_and_guarantees(mibc):
     assert "\x1b[" not in said
     assert metadata["method"] == "mibc"
     assert metadata["solver"]["duality_gap"] <= 1e-6
-
-
-def test_score_and_evaluate_take_its_models(mibc, tmp_path):
-    model, new = mibc.model, mibc.new
-    scores = scores_of(model, new)
-    rare = (purchases(seed=1)["fraud"] == "yes").to_numpy()
-    values = scores["score"].to_numpy()
-    auc = (values[rare][:, None] > values[~rare]).mean()
-    assert auc > 0.9
-    threshold = load_model(model).threshold
-    np.testing.assert_array_equal(scores["called_rare"].to_numpy(), values > threshold)
-    assert scores["percentile"].is_between(0, 100).all()
-    assert json_of("evaluate", model, new)["measures"]["AUC"]["value"] == pytest.approx(auc)
 
 
 @pytest.mark.parametrize("covariance", quick(1, ["factor", "diagonal"]))

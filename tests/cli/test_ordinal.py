@@ -125,21 +125,6 @@ def test_words_in_a_given_order(risks, tmp_path):
     assert np.corrcoef(ranks, turned_ranks)[0, 1] < -0.99
 
 
-@pytest.mark.sampled(0)
-def test_svmlight(tmp_path):
-    rng = np.random.default_rng(0)
-    lines = []
-    for row in range(240):
-        level = 2 * (row % 8 == 0) + (row % 24 == 0)
-        lines.append(f"{level} 1:{rng.normal() + level:.3f} {3 + row % 5}:1\n")
-    path, model = tmp_path / "t.svmlight", tmp_path / "m.rareclass"
-    path.write_text("".join(lines))
-    result = run("fit", path, *METHOD, "--lam", "0.1", "--out", model)
-    assert "Levels of label, lowest first: 0 (210), 2 (20), 3 (10)" in result
-    run("evaluate", model, path)
-    run("score", model, path, "-o", tmp_path / "s.csv")
-
-
 def test_labels_that_are_no_levels(days, risks, tmp_path):
     words = (risks, "-t", "risk", *METHOD)
     said = fit_in_vain(*words)

@@ -58,19 +58,6 @@ def test_the_definition_row_by_row(rows):
     assert np.isclose(unseen[0], log_odds((9, 9), (0.3, -0.2)), atol=1e-8)
 
 
-@draws(30)
-@given(ROWS)
-def test_a_weight_is_so_many_copies_in_the_same_fold(rows):
-    codes, y, weight, fold = arrays(rows)
-    copies = np.repeat(np.arange(len(y)), weight.astype(int))
-    again = (codes[0][copies], codes[1][copies])
-    ones = np.ones(len(copies))
-    a = PairStatistics().fit_transform(codes, alone(codes, y, weight, fold), y, weight, fold)
-    both = alone(again, y[copies], ones, fold[copies])
-    b = PairStatistics().fit_transform(again, both, y[copies], ones, fold[copies])
-    np.testing.assert_allclose(a[copies], b, atol=1e-6)
-
-
 def planted(n_rows):
     rng = np.random.default_rng(0)
     codes = [rng.integers(0, n, n_rows) for n in (10, 12, 8, 12)]

@@ -52,16 +52,6 @@ def test_held_out_rows_are_ranked(member):
     assert roc_auc_score(is_rare, TreeSum.mean_of(learned.functions).scores(X)) > 0.95
 
 
-@pytest.mark.sampled(2)
-@BY_NAME
-def test_the_same_seed_gives_the_same_answer_in_any_number_of_threads(member):
-    X, is_rare = a_table()
-    scores = [
-        member.cross_fit(folds_of(X, is_rare, n_jobs=n_jobs))[0].held_out for n_jobs in (1, 2)
-    ]
-    np.testing.assert_allclose(*scores, rtol=1e-10)
-
-
 @BY_NAME
 def test_a_training_part_of_one_class_has_no_opinion(member):
     X, _ = a_table(50)

@@ -59,17 +59,6 @@ def test_rows_that_nobody_has_looked_at_tell_what_is_strange_about_the_cases(
     assert hits(outcome) > 1.5 * np.isin(deepest, RARE).sum()
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("cleared", [0, 60])
-def test_the_list_holds_so_many_rows_as_were_asked_for_and_none_with_a_label(tmp_path, cleared):
-    cases, fine = [*RARE][:5], others(machines())[:cleared].tolist()
-    free = ROWS - 5 - cleared
-    for top, n_rows in ((None, 100), (7, 7), (5_000, free)):
-        rows = hunt_in(tmp_path, machines(), cases, fine, top).ranking.rows
-        assert len(rows) == len(set(rows.tolist())) == n_rows
-        assert not set(rows.tolist()) & {*cases, *fine}
-
-
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("unit", [None, 1e-6, 1e6])
 def test_neither_units_nor_the_order_of_columns_matter(tmp_path, unit):
@@ -108,14 +97,6 @@ def test_equal_rows_have_one_score_and_stand_in_the_order_of_the_file(tmp_path):
     assert all(place[row] == place[row + 400] - 1 for row in range(400) if row in place)
     again = hunt_in(tmp_path, table, [0, 20, 40], top=900)
     assert again.ranking.rows.tolist() == outcome.ranking.rows.tolist()
-
-
-def test_one_case_is_enough(tmp_path):
-    outcome = hunt_in(tmp_path, machines(), [20])
-    assert len(outcome.ranking.rows) == 100
-    assert np.isfinite(outcome.ranking.score).all()
-    assert not outcome.refound
-    assert hits(outcome) > 4  # two of 40 would be chance
 
 
 def test_cases_that_are_all_equal_and_columns_that_are_constant(tmp_path):

@@ -66,16 +66,6 @@ def test_agrees_with_scikit_learn(rare_share, weighted):
     assert metrics.average_precision(y, s, w) == pytest.approx(ap, rel=1e-11)
 
 
-@pytest.mark.sampled(0)
-def test_precision_at_k_is_the_mean_over_orders_of_the_tied_rows():
-    rng = np.random.default_rng(1)
-    y, s = np.array([1, 0, 0, 1, 1, 0, 0]), np.array([3.0, 2, 2, 2, 1, 1, 0])
-    orders = [np.lexsort((rng.random(7), -s)) for _ in range(20_000)]
-    for k in range(1, 8):
-        mean = np.mean([y[order[:k]].mean() for order in orders])
-        assert metrics.precision_at_k(y, s, k) == pytest.approx(mean, abs=0.01)
-
-
 @pytest.mark.sampled(6)
 @by_name
 @draws(40)

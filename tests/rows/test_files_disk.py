@@ -94,20 +94,6 @@ def test_a_fit_on_parquet_is_the_fit_in_memory(tmp_path, many_blocks, dtype, mem
     np.testing.assert_allclose(model.transform(rows), expected.transform(X))
 
 
-def test_cross_validation_on_parquet_is_the_one_in_memory(tmp_path, many_blocks):
-    X, y = data()
-    weight = np.random.default_rng(1).integers(0, 4, len(y))
-    rows = from_table(parts(tmp_path, X, y), target="y")
-    rows = replace(rows, sample_weight=weight, feature_names=None)
-    expected = RankRCCV([1.0, 0.01], cv=3, n_jobs=1).fit(X, y, weight)
-    model = RankRCCV([1.0, 0.01], cv=3, n_jobs=2).fit_rows(rows)
-    assert in_many_threads(many_blocks)
-    assert model.best_lam_ == expected.best_lam_
-    assert model.best_score_ == pytest.approx(expected.best_score_, rel=1e-10)
-    same(model.best_estimator_, expected.best_estimator_)
-    np.testing.assert_allclose(model.score_samples(rows.source), expected.score_samples(X))
-
-
 def test_scoring_other_columns_is_refused(tmp_path):
     X, y = data()
     rows = from_table(parts(tmp_path, X, y), target="y")
@@ -231,13 +217,6 @@ def test_labels_of_csv_are_numbers_only_where_written_so(tmp_path, texts, labels
     read = from_table(tmp_path / "t.csv", "y").y.tolist()
     assert read == labels
     assert list(map(type, read)) == list(map(type, labels))
-
-
-def test_arrays_and_memory_maps(tmp_path):
-    X, y = data()
-    np.save(tmp_path / "X.npy", X)
-    for rows in (X, np.load(tmp_path / "X.npy", mmap_mode="r")):
-        same(RankRC().fit_rows(from_arrays(rows, y)), RankRC().fit(X, y))
 
 
 def test_a_memory_map_is_never_loaded(tmp_path):

@@ -138,14 +138,6 @@ def table():
     return pa.table(dict(zip(NAMES, map(list, zip(*expected(), strict=True)), strict=True)))
 
 
-def test_parquet_is_the_same_rows_to_all_readers(tmp_path):
-    pq.write_table(table(), tmp_path / "t.parquet", row_group_size=2)
-    assert as_fit_reads(tmp_path / "t.parquet") == expected()
-    assert as_a_stream_reads(tmp_path / "t.parquet") == expected()
-    rows = from_table(tmp_path / "t.parquet", "label", columns=["amount"])
-    assert rows.source.take(slice(None))[:, 0].tolist() == [row[0] for row in ROWS]
-
-
 @pytest.mark.filterwarnings("ignore:.*read as cp1252")
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_folder_is_the_same_rows_to_all_readers(tmp_path, kind):

@@ -354,20 +354,6 @@ def test_rejected_text_is_cut(tmp_path):
     assert bad[1][2] == "1 cells where the header has 2 (a quoted cell spans 2 lines)"
 
 
-def test_cells_of_csv_stay_text_but_for_decimal_commas(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("a;b\n1,5; x\n2,25;007\n")
-    (batch,) = read_all(open_source(str(path)))
-    assert batch.frame["a"].to_list() == ["1.5", "2.25"]
-    assert batch.frame["b"].to_list() == [" x", "007"]
-    (as_given,) = read_all(open_source(str(path), text=TextSettings(",")))
-    assert as_given.n_rows == 0
-    tabs = tmp_path / "t.txt"
-    tabs.write_text("a b\tc\n1\t\n")
-    (batch,) = read_all(open_source(str(tabs)))
-    assert batch.frame.to_dict(as_series=False) == {"a b": ["1"], "c": [""]}
-
-
 def test_columns_may_be_fixed(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("b,a\n1,2\n")
