@@ -165,10 +165,6 @@ def test_wrong_types_are_named(read, cells, says):
     assert caught.value.row is None
 
 
-def test_lists_are_left_out(tmp_path):
-    assert understood(tmp_path, [[k] for k in range(N)], suffix=".parquet").kind == "unusable"
-
-
 def test_only_numbers_with_a_currency_are_money():
     cells = pl.Series(["12", "\u20ac 3", "4 kg", "5 %", "6 EUR", "-7", "", "abc", None])
     found = written_numbers(cells, "1,234.5")
