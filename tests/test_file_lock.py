@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.files import being_written, check_writable, replacing, replacing_folder
+from rareclass.files import check_writable, replacing, replacing_folder
 from rareclass.model.archive import write_archive
 from rareclass.stored import Stored
 from rareclass.stream.checkpoint import claimed
@@ -71,14 +71,6 @@ def test_a_folder_of_a_stream_names_the_process(tmp_path):
             pass
     with claimed(folder):
         pass
-
-
-def test_the_same_process_may_write_within(tmp_path):
-    out = tmp_path / "m.rareclass"
-    with being_written(out), replacing(out) as temporary:
-        temporary.write_text("whole")
-        assert (tmp_path / ".m.rareclass.lock").read_text() == str(os.getpid())
-    assert [path.name for path in tmp_path.iterdir()] == ["m.rareclass"]
 
 
 def test_a_folder_that_cannot_be_written_to_says_so_itself(tmp_path):

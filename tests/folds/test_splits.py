@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, TimeSeriesSplit, cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from draws import draws
 from rareclass import RankRCCV
@@ -198,12 +198,6 @@ def test_used_as_any_splitter(splitter):
     folds = splitter if not isinstance(splitter, RareGroupKFold) else splitter.split(X, Y, groups)
     model = RankRCCV(lams=[1.0], cv=folds, refit=False).fit(X, Y)
     assert model.n_splits_ == splitter.get_n_splits()
-
-
-def test_where_scikit_learn_leaves_folds_without_rare_rows():
-    y = (np.arange(100) > 50) & (np.arange(100) % 4 == 0)
-    assert not all(y[train].any() for train, _ in TimeSeriesSplit(5).split(y))
-    assert all(y[train].any() for train, _ in RareTimeSplit(5).split(y, y))
 
 
 @pytest.mark.parametrize(

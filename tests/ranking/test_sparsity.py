@@ -351,18 +351,11 @@ def test_a_fit_with_another_penalty_leaves_no_gap_behind():
     assert not hasattr(model.set_params(penalty="l2").fit(X, Y), "duality_gap_")
 
 
-def levels_table(seed, n_rows=50, n_features=3, rounded=False):
-    """Rows of four levels, of which the second is frequent."""
-    rng = np.random.default_rng(seed)
-    y = np.ones(n_rows, dtype=int)
-    held = rng.choice(n_rows, 12, replace=False)
-    y[held] = np.resize([0, 2, 3], 12)
-    X = rng.normal(size=(n_rows, n_features)) + 0.7 * y[:, None]
-    return (np.round(X) if rounded else X), y
-
-
 def test_fewer_landmarks_of_levels_are_found_by_cross_validation():
-    X, y = levels_table(3, 300)
+    rng = np.random.default_rng(3)
+    y = np.ones(300, dtype=int)
+    y[rng.choice(300, 12, replace=False)] = np.resize([0, 2, 3], 12)
+    X = rng.normal(size=(300, 3)) + 0.7 * y[:, None]
     full = OrdinalRankRCCV(lams=[2**-6], cv=3).fit(X, y)
     few = OrdinalRankRCCV(penalty="l1", max_landmarks=4, cv=3).fit(X, y)
     assert 1 <= few.best_estimator_.n_landmarks_ <= 4 < full.best_estimator_.n_landmarks_
@@ -370,12 +363,3 @@ def test_fewer_landmarks_of_levels_are_found_by_cross_validation():
     assert (few.cv_results_["n_landmarks"] <= 4).all()
     with pytest.raises(ValueError, match="needs penalty='l1'"):
         OrdinalRankRCCV(max_landmarks=4).fit(X, y)
-
-
-def test_two_levels_have_the_landmarks_of_two_classes():
-    X, y = levels_table(6, 200)
-    y = (y > 1).astype(int)
-    ordinal = OrdinalRankRC(penalty="l1", lam=0.02, tol=1e-9).fit(X, y)
-    classes = RankRC(penalty="l1", lam=0.02, tol=1e-9).fit(X, y)
-    np.testing.assert_allclose(ordinal.score_samples(X), classes.score_samples(X), atol=1e-6)
-    assert ordinal.n_landmarks_ == classes.n_landmarks_

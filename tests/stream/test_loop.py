@@ -206,15 +206,6 @@ def test_a_label_takes_the_row_as_it_was_when_it_came(tmp_path):
     assert "country=FR" not in found["state"].encoder.feature_names
 
 
-def test_a_held_row_is_as_wide_as_when_it_came(tmp_path):
-    rows = [[f"x{k}", str(k), "1", "DE", str(k % 2)] for k in range(10)]
-    rows += [["a", "6", "1", "DE", ""], ["x", "6", "1", "FR", "0"], ["b", "6", "", "FR", ""]]
-    run(options_for(write_csv(tmp_path / "rows.csv", rows)), tmp_path / "run")
-    state = outcome(tmp_path / "run")["state"]
-    assert state.ids.held.to_state()["widths"].tolist() == [3, 5]
-    assert state.learner.n_features == 5
-
-
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_json_lines_whose_first_rows_have_no_label_yet(tmp_path, is_folder):
     rows = [{"id": f"r{k}", "amount": k % 7} for k in range(50)]
