@@ -1,4 +1,4 @@
-"""Log-odds of levels: against a plain loop, and copies against weights."""
+"""Log-odds of levels: against a plain loop, and against a general likelihood."""
 
 from contextlib import nullcontext
 from copy import copy
@@ -54,19 +54,6 @@ def test_the_definition_row_by_row(rows):
     np.testing.assert_allclose(statistics.transform(new), levels[new], atol=1e-9)
     counts = np.log1p([sum(row[2] for row in rows if row[0] == level) for level in range(5)])
     np.testing.assert_allclose(statistics.log_counts(new), counts[new])
-
-
-@draws(60)
-@given(ROWS)
-def test_a_weight_is_so_many_copies_in_the_same_fold(rows):
-    code, y, weight, fold = columns(rows)
-    copies = np.repeat(np.arange(len(code)), weight.astype(int))
-    weighted, repeated = CategoryStatistics(), CategoryStatistics()
-    a = weighted.fit_transform(code, 4, y, weight, fold)
-    b = repeated.fit_transform(code[copies], 4, y[copies], np.ones(len(copies)), fold[copies])
-    assert weighted.smoothing_ == repeated.smoothing_
-    np.testing.assert_allclose(a[copies], b, atol=1e-9)
-    np.testing.assert_allclose(weighted.log_odds_, repeated.log_odds_, atol=1e-9)
 
 
 def test_the_likeliest_smoothing():

@@ -128,21 +128,6 @@ def test_a_splitter_s_folds_are_taken_with_their_groups():
     assert fold_numbers(KFold(2, shuffle=True, random_state=0), labels, N, 0).max() == 1
 
 
-YEARS = [f"{2000 + d}-01-01" for d in range(N)]
-
-
-@pytest.mark.parametrize(
-    "time",
-    [pd.date_range("2024-01-01", periods=N), np.arange(N) / 7, np.arange(N).astype(str), YEARS],
-    ids=["dates", "numbers", "numbers in text", "dates in text"],
-)
-def test_time_of_any_type(time):
-    labels = labels_at(20)
-    expected = fold_numbers(5, labels, N, 0, time=np.arange(N))
-    for given_time in (time, pd.Series(time), np.asarray(time), list(time)):
-        np.testing.assert_array_equal(fold_numbers(5, labels, N, 0, time=given_time), expected)
-
-
 HALVES = (np.arange(0, N, 2), np.arange(1, N, 2))
 WORDS = np.array(["a", "b"] * (N // 2), dtype=object)
 GAP = np.where(np.arange(N) == 7, np.nan, np.arange(N))

@@ -1,13 +1,10 @@
-"""RareClassifier as people use it: any table, hard tables, weights, seeds, threads, pickles."""
-
-import pickle
+"""RareClassifier as people use it: any table, hard tables, weights, files, parts of rows."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import get_tags
 
@@ -119,17 +116,6 @@ def test_columns_are_found_by_name_in_any_order_and_missing_ones_told():
     assert model.score_samples(X.iloc[:0]).shape == (0,)
     one = np.concatenate([model.score_samples(X.iloc[[k]]) for k in range(9)])
     np.testing.assert_allclose(one, model.score_samples(X)[:9], rtol=1e-12)
-
-
-def test_models_are_cloned_and_pickled():
-    model = quick([MeanDifference(), KERNEL, TREES]).fit(X, Y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
-    fresh = clone(model)
-    assert not hasattr(fresh, "members_")
-    np.testing.assert_array_equal(fresh.fit(X, Y).score_samples(X), model.score_samples(X))
-    other = fresh.set_params(random_state=4).fit(X, Y)
-    assert not np.allclose(other.score_samples(X), model.score_samples(X))
 
 
 def test_a_weight_is_so_many_copies_and_none_is_absence():
