@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import rareclass
 from expected_failures import TABLE, expected_failures
 from moments.mibc_cases import COVARIANCES
-from oracles.pairs import PENALTY_MINIMA
+from oracles.ordinal import PENALTY_MINIMA
 from rareclass.moments.covariance import make_covariance
 from rareclass.online import OnlineRanker
 from rareclass.ranking.solve import PENALTIES

@@ -9,7 +9,8 @@ from sklearn.exceptions import NotFittedError
 
 from draws import draws
 from made_tables import rare_mixture, small_table
-from oracles.pairs import pair_curvature, pair_loss, pair_slope, ranking_loss
+from oracles.ordinal import TWO_CLASSES, ordinal_loss, pair_weights
+from oracles.pairs import pair_curvature, pair_loss, pair_slope
 from rareclass import RankRC, RankSVM
 from rareclass.rows import from_arrays
 from rareclass.theory import kernel_perturbation_bound, nystrom_svm_bound, subset_bound
@@ -55,16 +56,12 @@ def solve(loss, K, lam):
     return F @ w, error
 
 
-def hinge_rank(K, y, lam, rare_weight=None, rest_weight=None):
-    rare, rest = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
-    a = np.ones(len(rare)) if rare_weight is None else rare_weight
-    b = np.ones(len(rest)) if rest_weight is None else rest_weight
-    order, total = np.argsort(np.concatenate([rare, rest])), a.sum() * b.sum()
+def hinge_rank(K, y, lam, weight=None):
+    known = y.astype(int), np.ones(len(y)) if weight is None else weight, TWO_CLASSES
+    total = pair_weights(*known).sum()
 
     def loss(s):
-        value, by_rare, by_rest, hessian = ranking_loss(s[rare], s[rest], a, b, EPS)
-        gradient = np.concatenate([by_rare, by_rest])[order]
-        return value / total, gradient / total, hessian[np.ix_(order, order)] / total
+        return [part / total for part in ordinal_loss(s, *known, EPS)]
 
     return solve(loss, K, lam)
 
@@ -124,9 +121,8 @@ def outside_of(values, y, weight):
 def test_hinge_ranking_stays_within_theorem_3(case):
     X, y, weight, R, lam = case
     K = gaussian(X, X)
-    weights = weight[y == 1], weight[y == 0]
     difference = largest_difference(
-        hinge_rank(nystrom(K, R), y, lam, *weights), hinge_rank(K, y, lam, *weights)
+        hinge_rank(nystrom(K, R), y, lam, weight), hinge_rank(K, y, lam, weight)
     )
     outside = ~np.isin(np.arange(len(y)), R)
     by_rows = subset_bound(*outside_of(outside, y, weight), lam)
@@ -174,7 +170,6 @@ def test_an_svm_on_the_nystrom_kernel_stays_within_theorem_6(case):
 def test_another_kernel_matrix_stays_within_theorem_7(case, size, seed):
     X, y, weight, R, lam = case
     K = gaussian(X, X)
-    weights = weight[y == 1], weight[y == 0]
     if size is None:
         other = nystrom(K, R)
     else:
@@ -182,7 +177,7 @@ def test_another_kernel_matrix_stays_within_theorem_7(case, size, seed):
         other = (np.eye(len(K)) + A) @ K @ (np.eye(len(K)) + A).T
     kappa = max(1.0, other.diagonal().max())
     difference = largest_difference(
-        hinge_rank(other, y, lam, *weights), hinge_rank(K, y, lam, *weights)
+        hinge_rank(other, y, lam, weight), hinge_rank(K, y, lam, weight)
     )
     bound = kernel_perturbation_bound(np.linalg.norm(other - K, 2), lam, kappa=kappa)
     assert difference <= bound + 1e-4 * kappa / min(lam, 1.0)

@@ -14,9 +14,9 @@ from faults import refused
 from oracles.metrics import (
     average_precision_by_rows,
     precision_at_k_by_filling,
-    roc_auc_by_pairs,
     samples,
 )
+from oracles.ordinal import mauc_by_pairs
 from oracles.paired_metrics import cost_by_rows
 from rareclass import metrics
 from rareclass.errors import ErrorKind
@@ -41,7 +41,7 @@ by_name = pytest.mark.parametrize("name", ALL)
 
 @given(samples())
 def test_areas_are_means_over_pairs_and_over_rare_rows(sample):
-    by_pairs, by_rows = roc_auc_by_pairs(*sample), average_precision_by_rows(*sample)
+    by_pairs, by_rows = mauc_by_pairs(*sample), average_precision_by_rows(*sample)
     assert metrics.roc_auc(*sample) == pytest.approx(by_pairs, rel=1e-12, abs=0)
     assert metrics.average_precision(*sample) == pytest.approx(by_rows, rel=1e-10)
 

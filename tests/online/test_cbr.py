@@ -146,7 +146,7 @@ def test_the_share_of_steps_and_the_bound_of_each_new_row(busy, monkeypatch):
     model = CBR(buffer_size=9).start(4, [0, 1])
     plain, forms = PlainCBR(model), set()
     for x, label in zip(X, y, strict=True):
-        share, others = float(model.state_.share[0]), len(plain.buffers[1 - label])
+        share, others = float(model.state_.share[0]), len(plain.buffers.rows[1 - 2 * label])
         plain.score_and_learn(x, label)
         model.partial_fit(x[None], [label])
         state = model.state_

@@ -4,33 +4,31 @@ from statistics import NormalDist
 
 import numpy as np
 
+from oracles.first_order import Buffers
+
 
 class PlainCBR:
     """Goes along with a model that has just begun: the same parameters, the same draws."""
 
     def __init__(self, model, dtype=np.float64):
         self.C, self.phi = model.C, NormalDist().inv_cdf(model.eta)
-        self.capacity, self.policy = model.buffer_size, model.policy
-        self.rng = np.random.Generator(np.random.PCG64())
-        self.rng.bit_generator.state = model.state_.rng.bit_generator.state
-        self.mean, self.S = (
-            np.zeros(model.n_features_in_, dtype),
-            np.eye(model.n_features_in_, dtype=dtype),
-        )
-        self.buffers, self.seen = ([], []), [0, 0]
+        rng = np.random.Generator(np.random.PCG64())
+        rng.bit_generator.state = model.state_.rng.bit_generator.state
+        self.buffers = Buffers(model.buffer_size, model.policy, rng)
+        d = model.n_features_in_
+        self.mean, self.S = np.zeros(d, dtype), np.eye(d, dtype=dtype)
         self.steps = 0  # of the last row
         self.balanced = model.class_weight == "balanced"
 
     def score_and_learn(self, x, label):
         score = self.mean @ x
-        y = 1.0 if label else -1.0
-        C = self.C
+        y, C, seen = (1 if label else -1), self.C, self.buffers.seen
         if self.balanced:
-            C *= 2 * self.seen[1 - label] / (sum(self.seen) + 1)
+            C *= 2 * seen[-y] / (sum(seen.values()) + 1)
         self.steps = 0
-        for row in self.buffers[1 - label]:
+        for row in self.buffers.rows[-y]:
             self._pair(x - row, y, C)
-        self._store(x, label)
+        self.buffers.put(x, y, self.buffers.draw())
         return score
 
     def _pair(self, z, y, C):
@@ -46,14 +44,3 @@ class PlainCBR:
         w = self.S @ z
         self.mean = self.mean + alpha * y * w
         self.S = self.S - beta * np.outer(w, w)
-
-    def _store(self, x, label):
-        self.seen[label] += 1
-        u = self.rng.random() if self.policy == "reservoir" else 0.0
-        n, buffer = self.seen[label], self.buffers[label]
-        if len(buffer) < self.capacity:
-            buffer.append(x)
-        elif self.policy == "fifo":
-            buffer[(n - 1) % self.capacity] = x
-        elif int(u * n) < self.capacity:
-            buffer[int(u * n)] = x

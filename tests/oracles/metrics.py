@@ -4,12 +4,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 
-def roc_auc_by_pairs(y, scores, weight):
-    s, t = scores[y == 1][:, None], scores[y == 0][None, :]
-    w = weight[y == 1][:, None] * weight[y == 0][None, :]
-    return float((w * ((s > t) + 0.5 * (s == t))).sum() / w.sum())
-
-
 def placements_by_pairs(y, scores, weight):
     """DeLong's components of every row, and the AUC: V of each rare row, U of each other row."""
     s, t = scores[y == 1][:, None], scores[y == 0][None, :]

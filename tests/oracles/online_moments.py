@@ -31,8 +31,11 @@ def safe_step(eta, direction, gradient, curvature):
     return slope / curve if eta * curve > 2.0 * slope else eta
 
 
-def learn_from_pairs(X, sign, step, eta, lam, delta=None):
-    """Weights, scores before each row, and how many steps were shortened; AdaOAM with delta."""
+def learn(X, sign, step, eta, slope, delta=None):
+    """Weights, scores before each row, and how many steps were shortened; AdaOAM with delta.
+
+    `slope` is the gradient and the curvature at the weights, of a row beside those near.
+    """
     w, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     scores, shortened = np.empty(len(X)), 0
     for t, x in enumerate(X):
@@ -40,16 +43,23 @@ def learn_from_pairs(X, sign, step, eta, lam, delta=None):
         near = opposite_rows(X, sign, t)
         if sign[t] == 0 or not len(near):
             continue
-        _, gradient = pair_objective(w, x, sign[t], X[near], step[near], lam)
+        gradient, curvature = slope(w, x, sign[t], near)
         direction = gradient
         if delta is not None:
             squares += gradient**2
             direction = gradient / (delta + np.sqrt(squares))
-        curvature = pair_curvature(x, X[near], step[near], lam)
         size = safe_step(eta * step[t], direction, gradient, curvature)
         shortened += size != eta * step[t]
         w = w - size * direction
     return w, scores, shortened
+
+
+def learn_from_pairs(X, sign, step, eta, lam, delta=None):
+    def slope(w, x, y, near):
+        others = X[near], step[near], lam
+        return pair_objective(w, x, y, *others)[1], pair_curvature(x, *others)
+
+    return learn(X, sign, step, eta, slope, delta)
 
 
 def projected_covariance(X, weight, drawn):
@@ -61,22 +71,15 @@ def projected_covariance(X, weight, drawn):
 
 
 def learn_from_projections(X, sign, step, drawn, eta, lam):
-    """The same for OPAUCr: the covariance of each row's other class formed from the stored rows."""
-    w = np.zeros(X.shape[1])
-    scores, shortened = np.empty(len(X)), 0
-    for t, x in enumerate(X):
-        scores[t] = w @ x
-        near = opposite_rows(X, sign, t)
-        if sign[t] == 0 or not len(near):
-            continue
+    """OPAUCr: the covariance of each row's other class formed from the stored rows."""
+
+    def slope(w, x, y, near):
         centre, covariance = projected_covariance(X[near], step[near], drawn[near])
         gap = x - centre
         curvature = lam * np.eye(len(x)) + np.outer(gap, gap) + covariance
-        gradient = curvature @ w - sign[t] * gap
-        size = safe_step(eta * step[t], gradient, gradient, curvature)
-        shortened += size != eta * step[t]
-        w = w - size * gradient
-    return w, scores, shortened
+        return curvature @ w - y * gap, curvature
+
+    return learn(X, sign, step, eta, slope)
 
 
 def as_sparse_rows(X):

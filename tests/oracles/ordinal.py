@@ -1,4 +1,4 @@
-"""Slow answers for rows of several levels: every pair formed."""
+"""Slow answers for rows of two classes or of several levels: every pair formed."""
 
 import itertools
 
@@ -15,6 +15,9 @@ def cost_matrix(n_levels, pair_cost=None):
     return np.ones((n_levels, n_levels)) if pair_cost is None else np.asarray(pair_cost, float)
 
 
+TWO_CLASSES = cost_matrix(2)
+
+
 def pair_weights(codes, weight, costs):
     """Weight of every pair (i, j) in which row i has the higher level; zero elsewhere."""
     higher = codes[:, None] > codes[None, :]
@@ -23,16 +26,18 @@ def pair_weights(codes, weight, costs):
 
 def ordinal_loss(scores, codes, weight, costs, eps):
     """Value, gradient and Hessian by row of the loss over all pairs; not normalised."""
-    z = scores[:, None] - scores[None, :]
-    w = pair_weights(codes, weight, costs)
-    slope, curvature = w * pair_slope(z, eps), w * pair_curvature(z, eps)
-    both = curvature + curvature.T
-    hessian = np.diag(both.sum(axis=1)) - both
-    return (w * pair_loss(z, eps)).sum(), slope.sum(axis=1) - slope.sum(axis=0), hessian
+    high, low = np.nonzero(codes[:, None] > codes)
+    w, n = costs[codes[low], codes[high]] * weight[high] * weight[low], len(codes)
+    z, hessian = scores[high] - scores[low], np.zeros((n, n))
+    slope = w * pair_slope(z, eps)
+    hessian[high, low] = hessian[low, high] = -w * pair_curvature(z, eps)
+    hessian -= np.diag(hessian.sum(axis=1))
+    gradient = np.bincount(high, slope, n) - np.bincount(low, slope, n)
+    return w @ pair_loss(z, eps), gradient, hessian
 
 
 def ordinal_minimum(K, K_landmarks, lam, eps, codes, weight, costs):
-    """The minimum of problem (48) by L-BFGS on all pairs: (value, scores by row)."""
+    """The minimum of problem (48) by L-BFGS on all pairs, and scores; two classes: (13)."""
     values, vectors = np.linalg.eigh(K_landmarks)
     use = values > 1e-12 * values.max()
     F = K @ (vectors[:, use] / np.sqrt(values[use]))
@@ -43,9 +48,31 @@ def ordinal_minimum(K, K_landmarks, lam, eps, codes, weight, costs):
         return scale * value + 0.5 * lam * w @ w, scale * (F.T @ by_row) + lam * w
 
     options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-12}
-    start = np.zeros(F.shape[1])
-    found = optimize.minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    found = optimize.minimize(
+        objective, np.zeros(F.shape[1]), jac=True, method="L-BFGS-B", options=options
+    )
     return found.fun, F @ found.x
+
+
+def split_minimum(objective, thresholds, n):
+    """The minimum by L-BFGS-B over beta = u - v with u and v at or above zero."""
+
+    def split(uv):
+        beta = uv[:n] - uv[n:]
+        value, gradient = objective(beta)
+        value += thresholds @ (uv[:n] + uv[n:] - np.abs(beta))
+        return value, np.concatenate([gradient + thresholds, thresholds - gradient])
+
+    bounds = [(0.0, None)] * (2 * n)
+    options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-11}
+    found = optimize.minimize(
+        split, np.zeros(2 * n), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return found.fun
+
+
+# The minimum of the whole objective by penalty, to which a solver must come.
+PENALTY_MINIMA = {"l2": ordinal_minimum, "l1": split_minimum}
 
 
 def mauc_by_pairs(codes, scores, weight):

@@ -10,7 +10,7 @@ import pytest
 
 import rareclass
 from made_tables import rare_mixture
-from oracles.pairs import ranking_loss, ranking_minimum
+from oracles.ordinal import TWO_CLASSES, ordinal_loss, ordinal_minimum, pair_weights
 from rareclass import RankRC
 from rareclass.findings import Status
 from rareclass.kernels.kernels import Gaussian
@@ -41,22 +41,15 @@ def problem_of(X, y, weight=None, block_rows=64, budget=10**8, n_jobs=1, **param
     return prepared, replace(problem, rows=rows)
 
 
-def formula(prepared, problem, X, w):
+def formula(problem, X, y, weight, w):
     """Value, gradient and Hessian with every pair formed."""
-    labels = prepared.target.labels
+    weight = np.ones(len(y)) if weight is None else weight
     K = problem.expansion.kernel.block(X, problem.expansion.landmarks)
     F = K @ problem.whitener
-    F_rare, F_majority = F[labels.rare], F[labels.majority]
-    w_majority = labels.majority_weight
-    w_majority = np.ones(len(labels.majority)) if w_majority is None else w_majority
-    scale = 1 / (labels.rare_weight.sum() * w_majority.sum())
-    value, by_rare, by_majority, hessian = ranking_loss(
-        F_rare @ w, F_majority @ w, labels.rare_weight, w_majority, EPS
-    )
-    both = np.vstack([F_rare, F_majority])
-    value = scale * value + 0.5 * LAM * w @ w
-    gradient = scale * (F_rare.T @ by_rare + F_majority.T @ by_majority) + LAM * w
-    return value, gradient, scale * both.T @ hessian @ both + LAM * np.eye(len(w))
+    scale = 1 / pair_weights(y, weight, TWO_CLASSES).sum()
+    value, by_row, hessian = ordinal_loss(F @ w, y, weight, TWO_CLASSES, EPS)
+    value, gradient = scale * value + 0.5 * LAM * w @ w, scale * F.T @ by_row + LAM * w
+    return value, gradient, scale * F.T @ hessian @ F + LAM * np.eye(len(w))
 
 
 @pytest.mark.parametrize("landmarks", ["rare", "all", "random", 7])
@@ -65,12 +58,12 @@ def formula(prepared, problem, X, w):
 def test_value_gradient_and_hessian_equal_all_pairs(kernel, landmarks, weighted):
     X, y = rare_mixture(150, 20)
     weight = np.random.default_rng(2).integers(0, 4, 150).astype(float) if weighted else None
-    prepared, problem = problem_of(
+    _, problem = problem_of(
         X, y, weight, 16, kernel=kernel, landmarks=landmarks, random_state=0, pos_label=1
     )
     rng = np.random.default_rng(1)
     w, v = rng.normal(size=problem.rank), rng.normal(size=problem.rank)
-    value, gradient, hessian = formula(prepared, problem, X, w)
+    value, gradient, hessian = formula(problem, X, y, weight, w)
     at = problem.evaluate(w)
     assert at.value == pytest.approx(value, rel=1e-10)
     np.testing.assert_allclose(at.gradient, gradient, rtol=1e-10, atol=1e-10)
@@ -127,19 +120,9 @@ def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
     solution = solve(minimize(Objective(problem), start, reference, run, ways))
     assert solution.status is Status.CONVERGED
     assert np.linalg.norm(solution.at.gradient) <= 1e-9 * reference
-    labels, K = (
-        prepared.target.labels,
-        prepared.expansion.kernel.block(X, prepared.landmarks.points),
-    )
-    wanted, _ = ranking_minimum(
-        K[labels.rare],
-        K[labels.majority],
-        prepared.landmark_kernel,
-        lam,
-        EPS,
-        labels.rare_weight,
-        np.ones(len(labels.majority)),
-    )
+    K = prepared.expansion.kernel.block(X, prepared.landmarks.points)
+    known = (y, np.ones(len(y)), TWO_CLASSES)
+    wanted, _ = ordinal_minimum(K, prepared.landmark_kernel, lam, EPS, *known)
     assert solution.at.value == pytest.approx(wanted, rel=1e-7)
     assert solution.at.value <= wanted * (1 + 1e-9)
     objectives = [step.objective for step in solution.history]

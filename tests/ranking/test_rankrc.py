@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 
 from made_tables import rare_mixture
-from oracles.pairs import ranking_minimum
+from oracles.ordinal import TWO_CLASSES, ordinal_minimum
 from rareclass import RankRC, RankSVM, rankrc_path
 from rareclass.ranking import solve as module
 from rareclass.ranking.rankrc import _share_outside
@@ -22,20 +22,10 @@ X, Y = rare_mixture(400, 30)
 
 def test_the_model_is_the_minimum_of_problem_13():
     model = RankRC(lam=0.003, eps=0.3, tol=1e-10).fit(X, Y)
-    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / model.width_**2)
-    rare, majority = np.flatnonzero(Y == 1), np.flatnonzero(Y == 0)
-    value, scores = ranking_minimum(
-        K[np.ix_(rare, rare)],
-        K[np.ix_(majority, rare)],
-        K[np.ix_(rare, rare)],
-        0.003,
-        0.3,
-        np.ones(len(rare)),
-        np.ones(len(majority)),
-    )
+    K = np.exp(-((X[:, None] - X[None, Y == 1]) ** 2).sum(-1) / model.width_**2)
+    value, scores = ordinal_minimum(K, K[Y == 1], 0.003, 0.3, Y, np.ones(len(Y)), TWO_CLASSES)
     assert model.objective_ == pytest.approx(value, rel=1e-8)
-    found = model.score_samples(np.vstack([X[rare], X[majority]]))
-    np.testing.assert_allclose(found, scores, atol=1e-4)
+    np.testing.assert_allclose(model.score_samples(X), scores, atol=1e-4)
 
 
 def test_rank_svm_is_the_minimum_over_all_landmarks():

@@ -11,8 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from draws import draws
 from made_tables import rare_mixture
-from oracles.ordinal import cost_matrix, ordinal_loss, pair_weights
-from oracles.pairs import split_minimum
+from oracles.ordinal import cost_matrix, ordinal_loss, pair_weights, split_minimum
 from rareclass import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV, RankSVM, rankrc_path
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES

@@ -14,7 +14,8 @@ from sklearn.metrics import balanced_accuracy_score
 
 from draws import draws
 from made_tables import rare_mixture
-from oracles.pairs import pair_loss, ranking_loss
+from oracles.ordinal import TWO_CLASSES, ordinal_loss
+from oracles.pairs import pair_loss
 from rareclass import RankRC, StochasticRankRC
 from rareclass.ranking.problem import Evaluation
 from rareclass.ranking.running_model import RunningModel, end_of_step, sampled_curvature
@@ -303,25 +304,25 @@ LAM = 0.01
 
 
 def a_batch(n_rare=30, n=80, seed=0):
-    """A mini-batch, its dense features and weights, and a point."""
+    """A mini-batch, its dense features, labels and weights, and a point."""
     rng = np.random.default_rng(seed)
     rows = np.r_[rng.normal(size=(n_rare, 3)) + 0.5, rng.normal(size=(n, 3))]
+    y = np.repeat([1, 0], [n_rare, n])
     weight = rng.uniform(0.5, 2.0, n_rare + n)
     landmarks = rows[:20]
     model = RankRC(eps=0.3, lam=LAM, width=2.0, landmarks=landmarks)
-    prepared = model._prepare(rows, np.arange(n_rare + n) < n_rare, weight)
+    prepared = model._prepare(rows, y == 1, weight)
     problem = replace(prepared.problem(LAM), slot=None)
     F = prepared.expansion.kernel.block(rows, prepared.landmarks.points) @ problem.whitener
-    weights = [part / part.sum() for part in (weight[:n_rare], weight[n_rare:])]
-    return problem, F, weights, rng.normal(size=problem.rank)
+    weight /= np.bincount(y, weight)[y]
+    return problem, (F, y, weight), rng.normal(size=problem.rank)
 
 
-def dense_model(F, weights, w):
+def dense_model(batch, w):
     """Value, gradient and Hessian of the objective by all pairs."""
-    n_rare = len(weights[0])
-    scores = F @ w
-    value, by_rare, by_row, H = ranking_loss(scores[:n_rare], scores[n_rare:], *weights, 0.3)
-    value, gradient = value + 0.5 * LAM * w @ w, F.T @ np.concatenate([by_rare, by_row]) + LAM * w
+    F, y, weight = batch
+    value, by_row, H = ordinal_loss(F @ w, y, weight, TWO_CLASSES, 0.3)
+    value, gradient = value + 0.5 * LAM * w @ w, F.T @ by_row + LAM * w
     return value, gradient, F.T @ H @ F + LAM * np.eye(len(w))
 
 
@@ -330,8 +331,8 @@ def point(w, value, gradient):
 
 
 def test_the_sampled_curvature_is_right_on_average():
-    problem, F, weights, w = a_batch(n_rare=40, n=200)
-    H, at, rng = dense_model(F, weights, w)[2], problem.evaluate(w), np.random.default_rng(0)
+    problem, batch, w = a_batch(n_rare=40, n=200)
+    H, at, rng = dense_model(batch, w)[2], problem.evaluate(w), np.random.default_rng(0)
     # So few pairs are all looked at.
     np.testing.assert_allclose(sampled_curvature(problem, at, 500, rng), H, rtol=1e-8, atol=1e-12)
     samples = [sampled_curvature(problem, at, 20, rng) for _ in range(600)]
@@ -341,12 +342,12 @@ def test_the_sampled_curvature_is_right_on_average():
 
 
 def test_a_step_that_leads_up_is_shortened():
-    problem, F, weights, w = a_batch()
-    value, gradient, _ = dense_model(F, weights, w)
+    problem, batch, w = a_batch()
+    value, gradient, _ = dense_model(batch, w)
     for size in (1e-3, 10.0, 1e3, 1e6):
         at = end_of_step(problem, w, -size * gradient, 0.0)
         assert at.value < value
-        assert at.value == pytest.approx(dense_model(F, weights, at.w)[0])
+        assert at.value == pytest.approx(dense_model(batch, at.w)[0])
         if size < 1.0:
             np.testing.assert_array_equal(at.w, w - size * gradient)
     # What leads up from its start is cut down to what passes for noise, or not taken.
