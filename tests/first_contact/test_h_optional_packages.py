@@ -84,6 +84,10 @@ USES = {
     "DuckDB": (
         lambda: driver_of(DatabaseAddress("duckdb:///rows.duckdb")), "duckdb", (), "rareclass[sql]",
     ),
+    "SQLite": (
+        lambda: driver_of(DatabaseAddress("sqlite:///rows.db")), "adbc_driver_sqlite", (),
+        "rareclass[sql]",
+    ),
     "a service": (lambda: ours("serving.service"), "fastapi", ("serving",), "rareclass[serve]"),
     "a service without a server": (
         lambda: ours("serving.service"), "uvicorn", ("serving",), "rareclass[serve]",

@@ -216,13 +216,6 @@ def test_a_server_that_refuses_or_is_not_there(postgresql):
         _no_password_in(caught.value)
 
 
-def test_a_driver_that_is_not_installed(monkeypatch, tmp_path):
-    address = DatabaseAddress(sqlite_file(tmp_path / "a.db", "t", ROWS))
-    monkeypatch.setitem(__import__("sys").modules, "adbc_driver_sqlite.dbapi", None)
-    with pytest.raises(InputError, match=r"adbc_driver_sqlite.*pip install .rareclass\[sql\]"):
-        table_of(address, "SELECT 1")
-
-
 def test_a_connection_lost_on_the_way(postgresql):
     sql = "SELECT g, repeat('x', 1000) AS x FROM generate_series(1, 300000) g"
     running = RunningQuery(Query(DatabaseAddress(postgresql.uri), sql))

@@ -1,6 +1,5 @@
 """Estimators of numbers: scores, labels and probabilities of the library, in another runtime."""
 
-import sys
 import warnings
 
 import numpy as np
@@ -163,16 +162,6 @@ def test_several_rare_classes_are_refused_with_what_to_fit_instead():
         to_onnx(model.fit(X, y))
     assert "pos_label=" in told.value.remedy
     assert len(to_onnx(model.fit(X, y == 1)).graph.output) == 3
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    model = MIBC().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
-    for name in [name for name in sys.modules if name.startswith("rareclass.model.onnx")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    assert refused(model) == (
-        'to_onnx needs onnx, which is not installed. Install it: pip install "rareclass[onnx]".'
-    )
 
 
 def value_of(formula, X):
