@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from command_line import complaint, invoke, message, run, says, scores_of
+from command_line import invoke, message, run, says, scores_of
 from faults import refusal
 from made_tables import purchases
 from rareclass.cli.stream import StreamScreen, drift_words
@@ -91,18 +91,6 @@ def test_scores_are_those_of_the_next_rows_of_the_stream(tmp_path):
     (streamed,) = read_scores(tmp_path / "both")["score"].to_pylist()
     # The scaler of the stream has seen the row when it scores it; that of the file has not.
     assert score == pytest.approx(streamed, rel=0.05)
-
-
-def test_json_lines_are_scored_too(rows, tmp_path):
-    stream(rows, tmp_path / "run")
-    table = purchases(100, seed=5)
-    table.write_csv(tmp_path / "new.csv")
-    table.write_ndjson(tmp_path / "new.jsonl")
-    scores = [scores_of(tmp_path / "run", tmp_path / name) for name in ("new.csv", "new.jsonl")]
-    assert scores[0].equals(scores[1])
-    (tmp_path / "new.jsonl").write_text('{"amount": 1}\n[2]\n')
-    said = complaint("evaluate", tmp_path / "run", tmp_path / "new.jsonl")
-    assert "lacks columns 'items', 'country', 'member'" in said
 
 
 def test_wrong_names_are_met_with_the_nearest(rows, tmp_path):
