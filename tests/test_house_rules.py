@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1971,
     "tables": 4074,
 }
-MOST_LINES = {"src/rareclass": 74_309, "tests": 53_491, "benchmarks": 17_874}
+MOST_LINES = {"src/rareclass": 74_309, "tests": 52_812, "benchmarks": 17_874}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -35,16 +35,6 @@ def test_rows_are_split_by_the_level_of_greatest_weight(rows, weighted):
         assert found.majority_weight is None
 
 
-@pytest.mark.parametrize("majority", ["low", "medium", "high"])
-def test_the_majority_stands_anywhere_in_the_order(majority):
-    order = ["low", "medium", "high"]
-    y = order + [majority] * 5
-    found = read_levels(y, levels=order)
-    assert found.majority_label == majority
-    assert found.classes.tolist() == order
-    assert found.codes.tolist() == [k for k in range(3) if order[k] != majority]
-
-
 def test_equal_weights_are_settled_by_rows_then_by_order_and_levels_without_rows_stay_in_it():
     assert read_levels([2, 1]).majority_label == 1
     assert read_levels([1, 2, 2], [2.0, 1.0, 1.0]).majority_label == 2

@@ -107,13 +107,6 @@ def test_a_cost_of_zero_takes_pairs_out():
     assert among.objective_ == pytest.approx(value, rel=1e-8)
 
 
-def test_the_majority_is_the_level_of_most_weight_not_of_most_rows():
-    weight = np.where(Y == 2, 100.0, 1.0)
-    model = OrdinalRankRC().fit(X, Y, weight)
-    assert model.majority_level_ == 2
-    assert model.landmarks_.shape[0] == (Y != 2).sum()
-
-
 def test_ordered_columns_bring_their_order_along():
     names = np.array(["none", "low", "medium", "high"])
     wanted = OrdinalRankRC().fit(X, Y).score_samples(X)
