@@ -30,31 +30,31 @@ RIDDLES = re.compile(
 MOST_CODE = {
     "cli": 3111,
     "compare": 1400,
-    "decide": 2004,
+    "decide": 2014,
     "encoding": 2881,
     "ensemble": 2956,
-    "estimators": 345,
+    "estimators": 347,
     "explain": 375,
     "fit": 1830,
-    "folds": 489,
+    "folds": 486,
     "hunt": 892,
     "hyperball": 1892,
     "kernels": 588,
-    "labels": 893,
+    "labels": 900,
     "metrics": 1874,
     "model": 4011,
-    "moments": 1572,
-    "online": 2337,
-    "ranking": 3739,
+    "moments": 1573,
+    "online": 2341,
+    "ranking": 3740,
     "report": 3077,
     "review": 1088,
-    "rows": 1817,
+    "rows": 1818,
     "serving": 1417,
-    "single files": 1998,
+    "single files": 2003,
     "stream": 1971,
-    "tables": 4074,
+    "tables": 4083,
 }
-MOST_LINES = {"src/rareclass": 74_309, "tests": 52_812, "benchmarks": 17_874}
+MOST_LINES = {"src/rareclass": 74_373, "tests": 52_901, "benchmarks": 17_874}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

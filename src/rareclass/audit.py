@@ -20,7 +20,7 @@ from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import ErrorKind, InputError, too_few_rows
 from rareclass.explain.explaining import explain, strongest_of
 from rareclass.explain.near_cases import case_features, nearest_of
-from rareclass.labels.two_classes import label_column, missing_labels
+from rareclass.labels.two_classes import label_column, missing_labels, refuse_missing
 from rareclass.labels.wrong_labels import WrongLabels, limit_wrong_labels
 from rareclass.parameters import check_whole
 
@@ -245,13 +245,7 @@ def check_labels(y: Any) -> None:
             "Give labels, or look for cases with rareclass hunt.",
             ErrorKind.LABELS,
         )
-    if len(missing):
-        raise InputError(
-            f"Row {missing[0]} has no label.",
-            "Leave out the rows without a label.",
-            ErrorKind.LABELS,
-            row=int(missing[0]) + 1,
-        )
+    refuse_missing(labels)
     counts = np.unique(labels.astype(str) if labels.dtype == object else labels, return_counts=True)
     if len(counts[1]) < 2:
         raise InputError(

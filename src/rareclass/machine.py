@@ -244,3 +244,22 @@ def in_one_thread(method: Method) -> Method:
                 del _learning[id(self)]
 
     return guarded  # type: ignore[return-value]
+
+
+def all_or_nothing(method: Method) -> Method:
+    """Leave the attributes of an estimator as they were where the method raises.
+
+    Not where another thread learns, whose attributes these are.
+    """
+
+    @wraps(method)
+    def undone(self: Any, *given: Any, **named: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *given, **named)
+        except BaseException as error:
+            if not isinstance(error, InputError) or error.kind != ErrorKind.LOCKED:
+                self.__dict__ = before
+            raise
+
+    return undone  # type: ignore[return-value]

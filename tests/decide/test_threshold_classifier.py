@@ -183,6 +183,9 @@ def test_few_rare_rows():
         DecisionClassifier(LOGISTIC, RULE).fit(X, np.arange(N) < 1)
     with pytest.raises(InputError, match="holds all 60 rare rows"):
         DecisionClassifier(LOGISTIC, RULE).fit(X, Y, groups=Y)
+    for column in ("groups", "time"):
+        with refused(ErrorKind.SHAPE, column=column):
+            DecisionClassifier(LOGISTIC, RULE).fit(X, Y, **{column: Y[:-1]})
 
 
 @pytest.mark.parametrize(

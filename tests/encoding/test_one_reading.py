@@ -508,6 +508,29 @@ def test_types_that_only_pandas_has_are_their_text():
         np.testing.assert_array_equal(*both)
 
 
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "2D", "h", "m", "7s", "s", "ms", "us", "ns"])
+@pytest.mark.parametrize("kind", ["M8", "m8"])
+def test_times_of_an_array_are_read_in_any_unit(kind, unit):
+    given = (np.arange(N) % 30).astype(f"{kind}[{unit}]")
+    cells = np.array([*given, "NaT"], given.dtype)[:, None]
+    wanted = np.append(given.astype(f"{kind}[us]").astype(float) / 1e6, np.nan)
+    hidden = np.ma.masked_array(cells, np.isnat(cells))
+    for table in (cells, hidden):
+        np.testing.assert_allclose(read_table(table).columns[0].values, wanted, atol=1e-6)
+
+
+def test_names_and_masks_of_any_table_stay():
+    numbers = np.ma.masked_array(np.arange(N) % 7, np.arange(N) == 3)
+    [column] = read_table(numbers[:, None]).columns
+    assert np.flatnonzero(np.isnan(column.values)).tolist() == [3]
+    table = pd.DataFrame({"": np.arange(N) % 7, "word": ["a", "b"] * (N // 2)})
+    batch = pa.RecordBatch.from_pandas(table)
+    for each in (table, pl.DataFrame({k: table[k] for k in table}), pa.table(table), batch):
+        read = read_table(each)
+        assert [column.name for column in read.columns] == ["", "word"]
+        assert len(read_table(each, read.remembered).columns) == 2
+
+
 def test_lists_in_a_dictionary_are_refused_as_lists_are():
     places = pa.array(np.arange(N) % 2, pa.int8())
     structs = pa.DictionaryArray.from_arrays(places, pa.array([{"b": 1}, {"b": 2}]))

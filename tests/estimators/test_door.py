@@ -7,6 +7,8 @@ import sys
 import warnings
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ from rareclass import MIBC, MIBCCV, RACH, RACHCV, OrdinalRankRC, RankRC, RankRCC
 from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import FitsRows, read_features, same_columns, settings_of
 from rareclass.findings import Finding, finding_of, warn
+from rareclass.folds.dealing import places
 from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.two_classes import row_weights
 from rareclass.online import CBR
@@ -75,6 +78,48 @@ def test_an_interrupt_in_a_loop_of_somebody_else_is_passed_on(model, share):
     calls, stop_at = 0, calls * share
     with pytest.raises(KeyboardInterrupt):
         loop(2)
+
+
+@pytest.mark.sampled(8)
+@each_estimator
+@pytest.mark.filterwarnings("ignore")
+def test_what_fails_to_learn_leaves_the_estimator_as_it_was(model):
+    wide = pd.DataFrame(np.column_stack([X, X[:, 0]]), columns=["a", "b", "c"])
+    infinite = wide.mask(wide == X[17, 1], np.inf)
+    unlabelled = np.where(np.arange(60) == 5, np.inf, Y)
+    calls = [(infinite, Y, "infinit"), (wide, Y[:-1], "60"), (wide, unlabelled, "row 5")]
+    for each in (clone(model), clone(model).fit(X, Y)):
+        before = dict(vars(each))
+        learn = [each.fit]
+        if hasattr(model, "partial_fit") and "classes_" not in before:
+            learn.append(partial(each.partial_fit, classes=[0, 1]))
+        for call, (*given, said) in product(learn, calls):
+            with pytest.raises(ValueError, match=said):
+                call(*given)
+            assert vars(each).keys() == before.keys()
+            assert all(vars(each)[name] is value for name, value in before.items())
+
+
+def test_what_is_masked_is_missing():
+    hidden = np.arange(60) == 17
+    masked = np.ma.masked_array(X, np.column_stack([hidden & False, hidden]))
+    y, weight = (np.ma.masked_array(each, hidden) for each in (Y, np.ones(60)))
+    for given, said in (
+        ((masked, Y), "NaN: row 17, column 1"),
+        ((X, y), "no label at all: row 17"),
+        ((X, Y, weight), "sample_weight contains NaN"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            RankRC().fit(*given)
+    with refused(ErrorKind.CELL, column="groups", row=17):
+        places(y, 60, "groups")
+
+
+@pytest.mark.parametrize("kind", ["M8[D]", "m8[h]"])
+def test_times_are_no_numbers_in_an_array_either(kind):
+    for rows in (X.astype(kind), pd.DataFrame(X.astype(kind).astype(f"{kind[:2]}[us]"))):
+        with pytest.raises(ValueError, match=r"column '(x0|0)' holds D.*, not numbers"):
+            RankRC().fit(rows, Y)
 
 
 KINDS = [
@@ -344,6 +389,9 @@ def test_columns_are_remembered_and_compared():
     table = pd.DataFrame(X, columns=["a", "b"])
     model = RankRC()
     assert read_features(model, table).n_features == 2
+    for twice in (table.set_axis(["a", "a"], axis=1), pa.table([*X.T], names=["a", "a"])):
+        with refused(ErrorKind.COLUMN_NAMES, column="a"):
+            RankRC().fit(twice, Y)
     other = MIBC()
     same_columns(other, model)
     assert other.feature_names_in_.tolist() == ["a", "b"]

@@ -231,8 +231,8 @@ TIMES = np.array([f"2026-01-{1 + k:02d}" for k in range(28)] * 2)[:N]
     ("splitter", "y", "groups", "said"),
     [
         (RareStratifiedKFold(), [1] * N, None, "y holds the label 1 only"),
-        (RareStratifiedKFold(), [[1]] * N, None, "y has the shape"),
-        (RareStratifiedKFold(), [None, *[1] * 9], None, "row 0 of y has no label"),
+        (RareStratifiedKFold(), [[1, 0]] * N, None, "1d array"),
+        (RareStratifiedKFold(), [None, *[1] * 9], None, "no label at all: row 0"),
         (RareStratifiedKFold(9), Y, None, "8 rare rows cannot .* Use n_splits=8, with repeats"),
         (RareStratifiedKFold(pos_label=7), Y, None, "pos_label=7 is not among"),
         (RareGroupKFold(), Y, None, "'groups' parameter should not be None"),

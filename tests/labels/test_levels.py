@@ -70,7 +70,7 @@ def test_columns_that_bring_their_order_along():
         ([1, 1], None, "one class only, 1"),
         ([1, 2, np.nan], None, "row 2"),
         (["a", None], ["a", "b"], "row 1"),
-        (["low", "high"], None, r"row 0 of y: 'low' is text.*there are 'low', 'high'"),
+        (["low", "high"], None, r"row 0 of y: 'low' is text.*there are 'high', 'low'"),
         ([1, "high"], None, "row 1 of y: 'high' is text"),
         (["low", "hihg"], ["low", "high"], r"row 1 of y: 'hihg' is not among.*Did you mean 'high'"),
         ([1, 2, 7], [1, 2], r"row 2 of y: 7 is not among the levels 1, 2. Add it"),

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -15,6 +16,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, TableWarning, finding_of
 from rareclass.fit.kernel_methods import OrdinalMethod
 from rareclass.fit.training_set import FitSettings, read_training_set
+from rareclass.folds.dealing import rare_rows
 from rareclass.labels.levels import read_levels
 from rareclass.labels.spelling import label_value, one_spelling
 from rareclass.labels.two_classes import read_labels
@@ -140,6 +142,19 @@ def test_labels_that_only_look_alike_are_told_and_stay_two(one, other):
     if isinstance(one, str):
         with pytest.warns(TableWarning, match="look alike"):
             assert one_spelling({one: 3, other: 5}) == {one: one, other: other}
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+@pytest.mark.parametrize("two", [("a", "b"), (0, 1), (0, "b"), (False, True)])
+def test_a_missing_label_is_no_label_in_a_column_of_any_kind(two, missing):
+    y = [*two, two[0]] * 4 + [missing]
+    for column in (y, tuple(y), np.array([*y, None], object)[:-1], pd.Series(y)):
+        with pytest.raises(ValueError, match="no label at all: row 12"):
+            read_labels(column, None, None, 13, several=True)
+        whole = column[:12]
+        classes = read_labels(whole, None, None, 12, several=True).classes
+        assert set(classes.tolist()) == set(np.array([*two, None], object)[:-1].tolist())
+        assert rare_rows(whole).tolist() == [False, True, False] * 4
 
 
 def test_nothing_is_said_of_labels_that_differ():

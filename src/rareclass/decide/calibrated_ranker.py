@@ -19,6 +19,7 @@ from rareclass.decide.rarity_scores import (
 from rareclass.errors import label_error
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
+from rareclass.machine import all_or_nothing
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import check_choice
 
@@ -147,6 +148,7 @@ class CalibratedRanker(EstimatorWrapper):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn scores and their map.
 

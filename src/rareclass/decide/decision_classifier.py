@@ -21,7 +21,8 @@ from rareclass.decide.threshold_rule import ChosenBand, ReviewBand, ThresholdRul
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warn
 from rareclass.folds import RareTimeSplit
-from rareclass.folds.dealing import read_times
+from rareclass.folds.dealing import one_a_row, read_times
+from rareclass.machine import all_or_nothing
 from rareclass.parameters import check_choice
 
 ALERT, PASS = "alert", "pass"
@@ -131,6 +132,7 @@ class DecisionClassifier(EstimatorWrapper):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -257,13 +259,13 @@ class DecisionClassifier(EstimatorWrapper):
         self.estimator_ = self._fitted(rows, None, columns) if self.refit else scored[0][0]
 
     def _choose(self, rows: WrappedRows, time: Any, costs: Any, grouped: bool) -> None:
-        tested, weight = ~np.isnan(self.held_out_scores_), rows.weight
+        tested, weight, n_rows = ~np.isnan(self.held_out_scores_), rows.weight, len(rows.y)
         self.decision_ = self.rule.choose(
             rows.is_rare[tested],
             self.held_out_scores_[tested],
             None if weight is None else weight[tested],
-            costs={name: np.asarray(column)[tested] for name, column in (costs or {}).items()},
-            time=None if time is None else np.asarray(time)[tested],
+            costs={k: one_a_row(given, n_rows, k)[tested] for k, given in (costs or {}).items()},
+            time=None if time is None else one_a_row(time, n_rows, "time")[tested],
         )
         if not isinstance(self.cv, str) and self.refit:
             self.decision_ = self.decision_.approximately(_REFITTED)

@@ -25,9 +25,17 @@ from rareclass.errors import (
     unsupported,
 )
 from rareclass.findings import Finding, warn
+from rareclass.folds.dealing import one_a_row
 from rareclass.labels.partial_labels import signs
 from rareclass.labels.spelling import spelled_as
-from rareclass.labels.two_classes import Labels, label_array, plain, read_labels, row_weights
+from rareclass.labels.two_classes import (
+    Labels,
+    label_array,
+    plain,
+    read_labels,
+    refuse_missing,
+    row_weights,
+)
 from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import seed_of
@@ -169,10 +177,8 @@ class TwoClassScorer(ClassifierMixin):
         """
         scores = self.score_samples(X)
         y = label_array(y)
+        refuse_missing(y)
         sign = signs(y, self.classes_, self.pos_label_)
-        if not sign.all():
-            row = int(np.argmax(sign == 0))
-            raise ValueError(f"row {row} of y has no label: leave out the rows without one.")
         if len(sign) and (sign == sign[0]).all():
             raise ValueError(
                 f"y holds the class {plain(y[0])!r} only: an AUC needs rows of both "
@@ -267,7 +273,7 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
             splitter = self._splitter(n_folds, rows, by, remedy)
         if splitter is not None:
             kept = rows.labels.kept
-            among = None if by is None else np.asarray(by)[kept]
+            among = None if by is None else one_a_row(by, len(rows.y), "groups")[kept]
             pairs = splitter.split(kept, rows.y[kept], among)
             return [(kept[train], kept[test]) for train, test in pairs]
         every = np.arange(len(target))

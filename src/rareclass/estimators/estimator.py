@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.decide.rarity_scores import TwoClassScorer
 from rareclass.errors import needed_for, unsupported
-from rareclass.machine import one_blas_thread
+from rareclass.machine import all_or_nothing, one_blas_thread
 from rareclass.rows import LabelledRows, RowSource, as_source, header
 from rareclass.rows.source import is_dask, is_delayed, with_safe_squares
 
@@ -51,6 +51,7 @@ class FitsRows:
         for name in ("fit", "partial_fit", *_METHODS):
             method = getattr(cls, name, None)
             if isfunction(method) and method not in _CHANGED:
+                method = all_or_nothing(method) if name == "fit" else method
                 setattr(cls, name, _in_one_blas_thread(name, method))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -143,16 +144,18 @@ def read_features(
             "Learn by fit_rows(rareclass.rows.from_dask(X, y)), score by part: "
             "dask.delayed(model).score_samples(block).",
         )
-    if reset:
-        _keep_columns(estimator, X)
+    rows = X
     if is_dask(X):
         with needed_for("Learning from a Dask collection", "rareclass[dask]"):
             from rareclass.rows.dask import from_dask
-        X = from_dask(X)
-    names = vars(estimator).get("feature_names_in_")
-    source = as_source(X, names)
-    if not reset:  # what is no table at all is told first
+        rows = from_dask(X)
+    # What is no table at all is told first.
+    source = as_source(rows, None if reset else vars(estimator).get("feature_names_in_"))
+    if reset:
+        _keep_columns(estimator, X)
+    else:
         validate_data(estimator, header(X), reset=False, skip_check_array=True)
+    names = vars(estimator).get("feature_names_in_")
     return with_safe_squares(source, names, learns=reset) if squares else source
 
 

@@ -8,8 +8,17 @@ import narwhals as nw
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, counted, label_error
-from rareclass.labels.spelling import merge_spellings
-from rareclass.labels.two_classes import class_position, label_array, missing_labels, plain, rarest
+from rareclass.labels.spelling import merge_spellings, rows_of_each
+from rareclass.labels.two_classes import (
+    class_position,
+    different,
+    label_column,
+    missing_labels,
+    plain,
+    rarest,
+    refuse_missing,
+    unmasked,
+)
 from rareclass.parameters import is_number
 
 # The fold of rows that every fold learns from, and none scores.
@@ -22,26 +31,15 @@ def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:
     Among labels of equally few rows the last in their order. Raises `InputError` on one label
     only, a row without one (naming it), or a `pos_label` that does not occur.
     """
-    labels = label_array(y)
-    if labels.ndim != 1:
-        raise InputError(
-            f"y has the shape {labels.shape}.", "Give one label a row.", ErrorKind.SHAPE
-        )
-    missing = missing_labels(labels)
-    if len(missing):
-        raise InputError(
-            f"row {missing[0]} of y has no label.",
-            "Leave such rows out.",
-            ErrorKind.LABELS,
-            row=int(missing[0]),
-        )
-    classes, code = merge_spellings(*np.unique(labels, return_inverse=True))
+    labels = label_column(y, None)
+    refuse_missing(labels)
+    classes, code = merge_spellings(*different(labels))
     if len(classes) < 2:
         only = f"the label {plain(classes[0])!r} only" if len(classes) else "no row"
         raise label_error(f"y holds {only}.", "Folds with rare rows need rows of two labels.")
     if pos_label is not None:
         return code == class_position(pos_label, classes)
-    return code == rarest(classes.tolist(), np.bincount(code))
+    return code == rarest(classes.tolist(), rows_of_each(code))
 
 
 def dealt(n_folds: int, seed: int, is_rare: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -188,7 +186,7 @@ def places(values: Any, n_rows: int, name: str) -> np.ndarray:
 
 def one_a_row(values: Any, n_rows: int, name: str) -> np.ndarray:
     """Return the values as an array of one a row, none of them missing."""
-    array = np.asarray(values)
+    array = np.asarray(unmasked(values))
     if array.shape != (n_rows,):
         raise InputError(
             f"{name} has the shape {array.shape} and X {counted(n_rows, 'row')}.",
@@ -196,8 +194,7 @@ def one_a_row(values: Any, n_rows: int, name: str) -> np.ndarray:
             ErrorKind.SHAPE,
             column=name,
         )
-    is_time = array.dtype.kind in "mM"
-    missing = np.flatnonzero(np.isnat(array)) if is_time else missing_labels(array)
+    missing = missing_labels(array)
     if len(missing):
         raise bad_cell(
             f"{name} has no value at row {missing[0]}.",

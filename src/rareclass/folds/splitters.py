@@ -17,7 +17,7 @@ from rareclass.folds.dealing import (
     read_span,
     read_times,
 )
-from rareclass.labels.two_classes import label_array, plain
+from rareclass.labels.two_classes import different, label_array, plain
 from rareclass.parameters import check_choice, check_whole
 
 
@@ -104,7 +104,7 @@ class RareStratifiedKFold(_RareKFold):
                     if number > 1
                     else f"A cross-validation needs 2 {name} rows.",
                 )
-        codes = np.unique(label_array(y), return_inverse=True)[1]
+        codes = different(label_array(y))[1]
         for repeat in range(self.repeats):
             yield from stratified(self.n_splits, codes, self.random_state + repeat)
 

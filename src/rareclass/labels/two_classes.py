@@ -243,7 +243,7 @@ def read_labels(
     >>> found.pos_label, found.rare[:4].tolist(), found.codes[:4].tolist()
     (('b', 'c'), [8, 9, 10, 11], [1, 2, 1, 2])
     """
-    y = label_column(None if y is None else np.asarray(y), n_rows)
+    y = label_column(y, n_rows)
     refuse_missing(y)
     weight = row_weights(sample_weight, n_rows, relative=True)
     kept = slice(None) if weight is None else np.flatnonzero(weight)
@@ -344,10 +344,10 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     which need no sorting of the rows; else O(n log n). Raises `ValueError` where the labels are a
     measurement (numbers with a fraction).
     """
-    return merge_spellings(*_different(y))
+    return merge_spellings(*different(y))
 
 
-def _different(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def different(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the different labels in order, and the position of the label of each row."""
     second = None
     for rows in _stretches(len(y)) if y.dtype != object else ():
@@ -408,15 +408,14 @@ def _stretches(n_rows: int) -> list[slice]:
 
 
 def refuse_missing(y: np.ndarray, instead: str = "", kept: np.ndarray | None = None) -> None:
-    """Refuse a row without a label; `instead` says what else to do with such rows.
+    """Raise `InputError` on a row without a label; `instead` says what else to do with such rows.
 
     `kept` are the numbers of the rows of `y`, where they are not all rows.
     """
-    for row in missing_labels(y)[:1]:
-        raise ValueError(
-            f"Input y contains NaN or infinity, or no label at all: row "
-            f"{row if kept is None else kept[row]}. Drop the rows without a label{instead}."
-        )
+    for row in (missing_labels(y) if kept is None else kept[missing_labels(y)])[:1].tolist():
+        message = f"Input y contains NaN or infinity, or no label at all: row {row}."
+        remedy = f"Drop the rows without a label{instead}."
+        raise InputError(message, remedy, ErrorKind.LABELS, row=row)
 
 
 def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.ndarray | None:
@@ -428,6 +427,7 @@ def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.n
         return None
     from sklearn.utils.validation import _check_sample_weight
 
+    sample_weight = unmasked(sample_weight)
     given, like = np.asarray(sample_weight), np.empty((n_rows, 0))
     for row, value in enumerate(given.ravel().tolist() if given.dtype.kind not in "biuf" else ()):
         if not isinstance(value, (Real, Decimal, np.bool_, NoneType)):
@@ -462,9 +462,10 @@ def label_array(y: Any) -> np.ndarray:
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    array = np.asarray(y)
+    array = np.asarray(unmasked(y))
     if array.dtype.kind == "U" and not isinstance(y, np.ndarray):
-        array = np.array(y, dtype=object)
+        objects = np.array(y, dtype=object)
+        array = array if all(isinstance(label, str) for label in objects.flat) else objects
     if array.dtype != object or array.ndim != 1 or len(missing_labels(array)):
         return array
     kinds = {type(label) for label in array}
@@ -476,9 +477,22 @@ def label_array(y: Any) -> np.ndarray:
     return array
 
 
+def unmasked(values: Any) -> Any:
+    """Return a masked array of NumPy with None, or NaT, in its masked places; others as they are.
+
+    >>> unmasked(np.ma.masked_array([1, 2], mask=[False, True])).tolist()
+    [1, None]
+    """
+    if not np.ma.is_masked(values):
+        return values
+    if values.dtype.kind in "mM":
+        return values.filled(values.dtype.type("NaT"))
+    return np.where(values.mask, None, values.data.astype(object))
+
+
 def missing_labels(y: np.ndarray) -> np.ndarray:
     """Rows whose label is None, NaN, infinite, or a missing value of pandas."""
-    if y.dtype.kind == "f":
+    if y.dtype.kind in "fmM":
         return np.flatnonzero(~np.isfinite(y))
     if y.dtype != object:
         return np.empty(0, dtype=int)

@@ -21,7 +21,7 @@ from rareclass.estimators.rankings import linear_scores
 from rareclass.findings import warn
 from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.two_classes import Labels, plain, row_weights
-from rareclass.machine import in_one_thread
+from rareclass.machine import all_or_nothing, in_one_thread
 from rareclass.moments.covariance import CovarianceModel
 from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of
 from rareclass.moments.solution import (
@@ -147,6 +147,7 @@ class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
         return self._learned(model, labels, moments, source.take(labels.rare))
 
     @in_one_thread
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: majority rows to the moments, rare ones to the examples.
 

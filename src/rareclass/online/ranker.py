@@ -18,7 +18,7 @@ from rareclass.decide.threshold import threshold_between
 from rareclass.estimators.estimator import FitsRows, RankScorer, finite_scores, read_features
 from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.two_classes import read_labels, row_weights
-from rareclass.machine import check_fits, in_one_thread
+from rareclass.machine import all_or_nothing, check_fits, in_one_thread
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.online.buffers import SparseBuffers
 from rareclass.online.state import unflatten, writable
@@ -180,16 +180,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
             Needed in the first call. The rare one is ``pos_label``, by default the one that sorts
             last: the first rows of a stream cannot tell.
         """
-        first = not self.has_begun
-        before = None if first else StreamLabels(self.classes_, self.pos_label_)
-        labels = StreamLabels.of_call(classes, self.pos_label, before)
-        if first:
-            self._check()
-        source = self._source(X, first=first)
-        if first:
-            self._begin(source.n_features, *labels)
-        sign = labels.signs(y, source.n_rows, instead=", or use test_then_train, which scores them")
-        self._learn_in_blocks(source, sign, row_weights(sample_weight, source.n_rows))
+        self._learn_in_blocks(*self._next_rows(X, y, classes, sample_weight))
         return self
 
     def start(self, n_features: int, classes: Any) -> Self:
@@ -313,6 +304,21 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         return self._offset(self.state_)
 
     # -- the way of a row --------------------------------------------------------------------
+
+    @all_or_nothing
+    def _next_rows(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any
+    ) -> tuple[RowSource, np.ndarray, np.ndarray | None]:
+        """Return rows, signs and weights to learn from; the first ones begin the model."""
+        first = not self.has_begun
+        before = None if first else StreamLabels(self.classes_, self.pos_label_)
+        labels = StreamLabels.of_call(classes, self.pos_label, before)
+        source = self._source(X, first=first)
+        if first:
+            self._check()
+            self._begin(source.n_features, *labels)
+        sign = labels.signs(y, source.n_rows, instead=", or use test_then_train, which scores them")
+        return source, sign, row_weights(sample_weight, source.n_rows)
 
     def _source(self, X: Any, first: bool = False, learns: bool = True) -> RowSource:
         """Return the rows of X, their columns checked against those before."""

@@ -16,7 +16,7 @@ from rareclass.folds.majority_part import draw_class
 from rareclass.kernels.expansion import Coordinates, whiten
 from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
-from rareclass.machine import in_one_thread, track
+from rareclass.machine import all_or_nothing, in_one_thread, track
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.parameters import check_number, check_whole, drawn_seed
 from rareclass.ranking.losses import make_loss
@@ -185,6 +185,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         return self
 
     @in_one_thread
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the next rows of a stream: the rows of a call are a mini-batch, or several.
 

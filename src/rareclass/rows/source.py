@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.errors import too_few_rows
+from rareclass.labels.two_classes import unmasked
 
 # Rows looked at together in a pass over values.
 _PASS_ROWS = 65536
@@ -113,14 +114,13 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
         source = _as_it_is(X)
         _check_finite(source, feature_names)
         return source
-    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise ValueError(
-            "X is a lazy frame, which holds no rows yet: pass X.collect(), or give fit_rows "
-            "rareclass.rows.from_table(X, target), which reads it in parts."
-        )
-    source = _table_source(X) if is_table(X) else _array_source(X)
-    if is_table(X):
-        feature_names = nw.from_native(X, eager_only=True).columns
+    from rareclass.tables.frames import as_frame  # late: arrays of floats do without
+
+    table = as_frame(X)
+    if isinstance(table, nw.DataFrame):
+        source, feature_names = _table_source(table), table.columns
+    else:
+        source = _array_source(X)
     _check_finite(source, feature_names)
     return source
 
@@ -194,8 +194,12 @@ def delayed_parts(collection: Any) -> list[Any]:
 def _array_source(X: Any) -> RowSource:
     from sklearn.utils import check_array  # takes longer to import than a row to be scored
 
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        from rareclass.tables.frames import numbers_of
+
+        numbers_of(X)  # refuses dates and durations
     X = check_array(
-        X,
+        unmasked(X),
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         ensure_all_finite=False,
@@ -233,8 +237,7 @@ def _csr_rows(X: Any, rows: slice | np.ndarray) -> Any:
     return view
 
 
-def _table_source(X: Any) -> RowSource:
-    table = nw.from_native(X, eager_only=True)
+def _table_source(table: "nw.DataFrame[Any]") -> RowSource:
     if 0 in table.shape:
         raise ValueError(
             f"Found array with {table.shape[0]} sample(s) and {table.shape[1]} feature(s) "
@@ -243,7 +246,7 @@ def _table_source(X: Any) -> RowSource:
     if not _is_plain(table):
         from rareclass.tables.frames import numbers_of  # late: few tables need it
 
-        table = nw.from_native(numbers_of(X))
+        table = nw.from_native(numbers_of(table.to_native()))
     is_narrow = are_narrow(table.schema.values())
     wanted = nw.Float32 if is_narrow else nw.Float64
 

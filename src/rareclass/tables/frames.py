@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, unsupported
+from rareclass.labels.two_classes import unmasked
 from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
 from rareclass.tables.cells import is_missing
 from rareclass.tables.reading import text_of_values
 
 _MADE_FOR_CATEGORIES = (pl.Categorical, pl.Enum)
 _OTHERS = (pl.String, pl.Boolean, pl.Null, pl.Binary)
+# Units of NumPy's dates and durations that Arrow has; of days it has dates only.
+_UNITS_OF_ARROW = tuple((unit, 1) for unit in ("s", "ms", "us", "ns"))
 # Types that only pandas has: their text is what a file of the table holds.
 _OF_PANDAS = ("pandas.interval", "pandas.period")
 
@@ -69,29 +72,17 @@ def read_frame(X: Any) -> Frame:
             "Pass X.toarray() if that fits in memory; RankRC and MIBC take sparse rows as they "
             "are.",
         )
-    if isinstance(X, pl.DataFrame):
-        check_not_forked()
-        return Frame(X.columns, len(X), map(_of_polars, X.iter_columns()), True)
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        names = X.column_names if isinstance(X, pa.Table) else list(X.columns)
-        _refuse_twice([str(name) for name in names])
-        raise
-    if isinstance(frame, nw.LazyFrame):
-        raise InputError(
-            "X is a lazy frame, which holds no rows yet.", "Pass X.collect().", ErrorKind.SHAPE
-        )
+    frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         check_not_forked()
         names = [str(name) for name in frame.columns]
         native = frame.to_native()
         if isinstance(native, pl.DataFrame):
-            return read_frame(native)
+            return Frame(names, len(native), map(_of_polars, native.iter_columns()), True)
         _refuse_twice(names)  # 1 and "1" are two names to pandas
         of_frame = (_of_series(name, frame[:, k]) for k, name in enumerate(names))
         return Frame(names, len(frame), of_frame, True)
-    array = np.asarray(X)
+    array = np.asarray(unmasked(X))
     if array.ndim != 2:
         raise InputError(
             f"Expected a table or a 2D array, got {array.ndim} dimension(s).",
@@ -105,6 +96,29 @@ def read_frame(X: Any) -> Frame:
     names = [f"x{k}" for k in range(array.shape[1])]
     of_array = (_of_numpy(name, cells) for name, cells in zip(names, array.T, strict=True))
     return Frame(names, len(array), of_array, False)
+
+
+def as_frame(X: Any) -> Any:
+    """Return a table as one of narwhals, anything else as it is.
+
+    Raises `InputError` on a lazy table and a name that occurs twice.
+    """
+    if isinstance(X, pa.RecordBatch):
+        X = pa.table(X)
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        names = X.column_names if isinstance(X, pa.Table) else X.columns
+        _refuse_twice([str(name) for name in names])
+        raise
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError(
+            "X is a lazy frame, which holds no rows yet.",
+            "Pass X.collect(); what has fit_rows takes rareclass.rows.from_table(X, target), which "
+            "reads it in parts.",
+            ErrorKind.SHAPE,
+        )
+    return frame
 
 
 def numbers_of(X: Any) -> pl.DataFrame:
@@ -209,14 +223,16 @@ def _of_numpy(name: str, cells: NDArray[Any]) -> FrameColumn:
         return FrameColumn(pl.Series(name, np.ascontiguousarray(cells)), False)
     if cells.dtype.kind == "O":
         return FrameColumn(series_of_objects(name, cells), False)
-    return _of_arrow(
-        name, pa.array(cells.astype(str) if cells.dtype.kind in "SU" else cells, from_pandas=True)
-    )
+    if cells.dtype.kind in "SU":
+        cells = cells.astype(str)
+    elif np.datetime_data(cells.dtype) not in _UNITS_OF_ARROW:  # of which it may read another
+        cells = cells.astype(f"{cells.dtype.kind}8[us]")
+    return _of_arrow(name, pa.array(cells, from_pandas=True))
 
 
 def _of_arrow(name: str, array: Any) -> FrameColumn:
     cells = frame_of_arrow(pa.Table.from_arrays([array], [name])).to_series()
-    return FrameColumn(cells, pa.types.is_dictionary(array.type))
+    return FrameColumn(cells.alias(name), pa.types.is_dictionary(array.type))
 
 
 def frame_of_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
