@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit automl-env demo docs fuzz outputs sbom test test-alone test-bare test-browser test-mlflow test-newest test-oldest test-rest test-service test-thorough test-wheel lint types unit install clean mutants
+.PHONY: audit automl-env demo docs fuzz neural-env outputs sbom test test-alone test-bare test-browser test-mlflow test-newest test-oldest test-rest test-service test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -169,12 +169,13 @@ build/service/.installed: requirements-service.lock
 	$(call environment,build/service,-r $<)
 	@touch $@
 
-# AutoGluon and FLAML, which `python -m benchmarks.run tabular` asks: AutoGluon pins other versions of
-# what we use. Without its neural networks, which need PyTorch.
+# Libraries that `python -m benchmarks.run tabular` asks: AutoGluon and FLAML, without their neural
+# networks, pin other versions of what we use; RealMLP needs PyTorch.
 automl-env: build/automl/.installed
+neural-env: build/neural/.installed
 
-build/automl/.installed: requirements-automl.lock
-	$(call environment,build/automl,-r $<)
+build/automl/.installed build/neural/.installed: build/%/.installed: requirements-%.lock
+	$(call environment,build/$*,-r $<)
 	@touch $@
 
 # The suite with the oldest releases that pyproject.toml allows (Python 3.11, Linux), which warn of

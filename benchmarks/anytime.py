@@ -25,7 +25,7 @@ from benchmarks.ledger import Ledger, Run
 from benchmarks.paired_test import Paired, paired_peers
 from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.tabular import sets
-from benchmarks.tabular.automl import INSTALL, PYTHON
+from benchmarks.tabular.automl import python_of
 from benchmarks.tabular.learners import LEARNERS, Learner
 from benchmarks.tabular.measure import fit_with
 from rareclass.ensemble.plan import EFFORTS
@@ -156,10 +156,10 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     folder = needed_folder()
     methods = [*PEERS, *(f"RareClassifier, {effort}" for effort in EFFORTS)]
-    if PYTHON.exists():
+    if python_of("autogluon").exists():
         methods += [f"AutoGluon, {seconds:g} s" for seconds in AUTOGLUON_BUDGETS]
     else:
-        print(f"AutoGluon is left out: its environment is missing (`{INSTALL}`).")
+        print("AutoGluon is left out: its environment is missing (`make automl-env`).")
     if args.libraries:
         methods = [method for method in methods if method.partition(", ")[0] in args.libraries]
     ledger = Ledger("anytime", args.json, {"threads": THREADS})

@@ -1,9 +1,10 @@
-"""AutoGluon and FLAML, which have an environment of their own: `make automl-env`.
+"""AutoGluon, FLAML and RealMLP, with environments of their own: `make automl-env neural-env`.
 
-AutoGluon pins other versions of what this project uses. A process of that interpreter
-(`automl_process`) gets the table as a Parquet file, words as words, and gives probabilities back.
-Both search by average precision on one core within the seconds that RareClassifier has; the time is
-that of the fit alone, as for all other methods, without the start of the interpreter.
+AutoGluon pins other versions of what this project uses, and RealMLP needs PyTorch. A process of
+that interpreter (`automl_process`) gets the table as a Parquet file, words as words, and gives
+probabilities back. AutoGluon and FLAML search by average precision within the seconds that
+RareClassifier has. All have one core; the time is that of the fit alone, as for all other methods,
+without the start of the interpreter.
 """
 
 import json
@@ -17,9 +18,13 @@ import polars as pl
 
 from benchmarks.cells import ROOT
 
-INSTALL = "make automl-env"
-PYTHON = ROOT / "build" / "automl" / "bin" / "python"
+ENVIRONMENTS = {"autogluon": "automl", "flaml": "automl", "realmlp": "neural"}
 _PROCESS = Path(__file__).with_name("automl_process.py")
+
+
+def python_of(library: str) -> Path:
+    """Return the interpreter that has the library."""
+    return ROOT / "build" / ENVIRONMENTS[library] / "bin" / "python"
 
 
 class OtherInterpreter:
@@ -28,22 +33,22 @@ class OtherInterpreter:
     Parameters
     ----------
     library : str
-        "autogluon" or "flaml".
-    time_budget : float
-        Seconds.
+        One of `ENVIRONMENTS`.
+    time_budget : float or None
+        Seconds; None where the library has no such setting.
     seed : int
     """
 
     seconds_: float
     version_: str
 
-    def __init__(self, library: str, time_budget: float, seed: int) -> None:
+    def __init__(self, library: str, time_budget: float | None, seed: int) -> None:
         self.library, self.time_budget, self.seed = library, time_budget, seed
 
     def fit(self, X: pl.DataFrame, y: np.ndarray) -> Self:
         """Start the process and let it learn."""
         self._process = subprocess.Popen(
-            [PYTHON, "-I", _PROCESS, self.library],
+            [python_of(self.library), "-I", _PROCESS, self.library],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

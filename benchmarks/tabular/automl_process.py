@@ -1,4 +1,4 @@
-"""The other end of `automl`: run by an interpreter that has AutoGluon and FLAML, and nothing of us.
+"""The other end of `automl`: run by an interpreter that has the library, and nothing of us.
 
 Orders are lines of JSON on standard input, answers lines on standard output; what the libraries
 print goes to standard error. The process ends, and removes its folder, with its input.
@@ -54,11 +54,41 @@ def flaml(table: pd.DataFrame, budget: float, seed: int, folder: Path) -> Any:
     return model
 
 
-LIBRARIES: dict[str, Callable[[pd.DataFrame, float, int, Path], Any]] = {
+class RealMLP:
+    """RealMLP with tuned defaults (Holzmueller, Grinsztajn and Steinwart, 2024), on one core.
+
+    As its documentation advises where probabilities matter, there is no label smoothing, and the
+    best epoch is that of the least log loss, on a fifth of the rows that it holds out. Words are
+    categories.
+    """
+
+    def __init__(self, table: pd.DataFrame, budget: None, seed: int, folder: Path) -> None:
+        from pytabkit import RealMLP_TD_Classifier
+
+        self.words = table.select_dtypes(exclude="number").columns
+        self.model = RealMLP_TD_Classifier(
+            device="cpu",
+            random_state=seed,
+            n_threads=1,
+            use_ls=False,
+            val_metric_name="cross_entropy",
+        )
+        self.model.fit(self._typed(table.drop(columns=TARGET)), table[TARGET])
+
+    def predict_proba(self, rows: pd.DataFrame) -> Any:
+        """Probabilities of both classes."""
+        return self.model.predict_proba(self._typed(rows))
+
+    def _typed(self, rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.astype(dict.fromkeys(self.words, "category"))
+
+
+LIBRARIES: dict[str, Callable[[pd.DataFrame, Any, int, Path], Any]] = {
     "autogluon": autogluon,
     "flaml": flaml,
+    "realmlp": RealMLP,
 }
-MODULES = {"autogluon": "autogluon.tabular", "flaml": "flaml"}
+MODULES = {"autogluon": "autogluon.tabular", "flaml": "flaml", "realmlp": "pytabkit"}
 
 
 def answer(order: dict[str, Any], state: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -4,8 +4,8 @@ All have one thread, the seed of the split and, besides what `spaces` tries, the
 library. Scores are raw margins where there are any: probabilities near 0 or 1 tie in float32. Two
 have limits of size, which the results page says: the SVM learns from at most `SVM_ROWS` rows, all
 rare ones (up to half of that) and some of the others; RankRC has at most `LANDMARKS` landmarks, and
-3 folds in place of 10 beyond `FEW_FOLDS_ROWS` rows. AutoGluon and FLAML get the table itself, and
-give probabilities alone (`automl`).
+3 folds in place of 10 beyond `FEW_FOLDS_ROWS` rows. AutoGluon, FLAML and RealMLP get the table
+itself, and give probabilities alone (`automl`).
 """
 
 from collections.abc import Callable, Mapping
@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmarks.tabular import automl, estimates
 from benchmarks.tabular.preparation import (
+    Filled,
     NativeCategories,
     Preparation,
     TextCategories,
@@ -54,8 +55,8 @@ class Learner:
         The estimator chooses for itself within a time, which is its setting ``time_budget``.
     details : callable
         ``details(model, y)``: what else a run keeps of the estimator, fitted on labels y.
-    needs_automl : bool
-        It is learned by the interpreter of `automl`.
+    is_apart : bool
+        It is learned by an interpreter of its own (`automl`).
     """
 
     title: str
@@ -67,7 +68,7 @@ class Learner:
     is_peer: bool = True
     has_budget: bool = False
     details: Callable[[Any, np.ndarray], dict[str, Any]] = lambda model, y: {}
-    needs_automl: bool = False
+    is_apart: bool = False
 
 
 def decision(model: Any, X: Any) -> np.ndarray:
@@ -177,7 +178,7 @@ def _rareclass_kernel(settings: Settings, X: Any, y: np.ndarray, seed: int) -> A
 
 def _automl(library: str) -> Callable[[Settings, Any, np.ndarray, int], Any]:
     def build(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:
-        return automl.OtherInterpreter(library, settings["time_budget"], seed)
+        return automl.OtherInterpreter(library, settings.get("time_budget"), seed)
 
     return build
 
@@ -199,7 +200,8 @@ def _catboost_scores(model: Any, X: Any) -> np.ndarray:
 
 
 _OURS = {"is_peer": False, "details": estimates.of_fit}
-_AUTOML = {"has_budget": True, "details": _automl_details, "needs_automl": True}
+_APART = {"details": _automl_details, "is_apart": True}
+_AUTOML = {"has_budget": True, **_APART}
 LEARNERS: dict[str, Learner] = {
     "rareclass": Learner("RareClassifier", _rareclass, Unchanged, samples, **_OURS),
     "rareclass_kernel": Learner(
@@ -221,4 +223,5 @@ LEARNERS: dict[str, Learner] = {
     "logistic": Learner("logistic regression", _logistic, standardised, decision),
     "autogluon": Learner("AutoGluon", _automl("autogluon"), Unchanged, probability, **_AUTOML),
     "flaml": Learner("FLAML", _automl("flaml"), Unchanged, probability, **_AUTOML),
+    "realmlp": Learner("RealMLP", _automl("realmlp"), Filled, probability, **_APART),
 }

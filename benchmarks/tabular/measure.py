@@ -78,7 +78,7 @@ def warm_up(method: str, rows: sets.Rows) -> None:
     That it fails is no matter: what is wrong will show on all rows. A process that each fit starts
     anew has loaded its library before the fit.
     """
-    if LEARNERS[method.removesuffix(TUNED)].needs_automl:
+    if LEARNERS[method.removesuffix(TUNED)].is_apart:
         return
     few = WARM_UP_ROWS // 2
     index = np.concatenate([np.flatnonzero(rows.y == label)[:few] for label in (0, 1)])

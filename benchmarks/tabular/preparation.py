@@ -152,6 +152,32 @@ def _kinds(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     return [name for name in table if name not in strings], strings
 
 
+class Filled:
+    """A polars table without missing cells: of numbers the median, of words a value of their own.
+
+    Other columns, of 1 and 0, say where numbers are missing, as AutoGluon prepares such methods.
+    """
+
+    def fit_transform(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Learn the medians, and the columns of numbers that have missing cells."""
+        numbers = _with_numbers(frame).select(selectors.numeric().fill_nan(None))
+        self.medians = {one.name: one.median() or 0.0 for one in numbers}
+        self.missing = [one.name for one in numbers if one.null_count()]
+        return self.transform(frame)
+
+    def transform(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return these rows without missing cells."""
+        table = _with_numbers(frame)
+        return table.with_columns(
+            *(
+                pl.col(name).is_nan().cast(pl.Float64).alias(f"{name}, missing")
+                for name in self.missing
+            ),
+            *(pl.col(name).fill_nan(value) for name, value in self.medians.items()),
+            selectors.string().fill_null(MISSING),
+        )
+
+
 def _objects(frame: pl.DataFrame) -> pd.DataFrame:
     """A pandas table; a missing string is a value of its own."""
     table = _with_numbers(frame)

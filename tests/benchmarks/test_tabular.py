@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from scipy import stats
 
 from benchmarks import paired_test
 from benchmarks.tabular import estimates, figures, headline, sets
+from benchmarks.tabular.preparation import Filled
 from draws import draws
 from rareclass.metrics import interval
 
@@ -127,3 +129,14 @@ def test_right_intervals_have_the_expected_coverage():
              for runs in tables]  # fmt: skip
     assert estimates.agreement(worse).bias == pytest.approx(found.bias + 10.0)
     assert estimates.agreement([[{}], []]) is None
+
+
+def test_filled_rows_have_the_medians_of_training_and_say_where_cells_were_missing():
+    filled, columns = Filled(), ["age", "job", "age, missing"]
+    train = pl.DataFrame({"age": [30, None, 40, 90], "job": ["clerk", None, "smith", "clerk"]})
+    assert filled.fit_transform(train).select(columns).rows()[:2] == [
+        (30.0, "clerk", 0.0),
+        (40.0, "(missing)", 1.0),
+    ]
+    later = pl.DataFrame({"age": [None, 7], "job": ["clerk", "cook"]}, schema=train.schema)
+    assert filled.transform(later).rows() == [(40.0, "clerk", 1.0), (7.0, "cook", 0.0)]
