@@ -5,7 +5,9 @@ as a polars and a pyarrow table with the encoder of a model file, and by its exp
 Goal: under 1 ms in the library, half of the times.
 """
 
+import argparse
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +17,7 @@ import numpy as np
 import polars as pl
 
 import rareclass
-from benchmarks import repeated
+from benchmarks import record
 from rareclass import RankRC
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.estimators.rankings import KernelRanking
@@ -30,12 +32,15 @@ N_LANDMARKS, N_FEATURES, N_ROWS = 1000, 40, 3000
 
 def main() -> int:
     """Measure, print, write results/one_row.json."""
-    return repeated.command("one_row", __doc__, (2000, "rows of each kind"), _rows)
-
-
-def _rows(folder: Path, repeats: int) -> list[dict[str, Any]]:
-    model = _made(folder)
-    return _warm(folder, model, repeats)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.one_row", description=__doc__)
+    parser.add_argument("--repeats", type=int, default=2000, help="rows of each kind")
+    parser.add_argument("--json", metavar="FILE", help="default: benchmarks/results/one_row.json")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = _warm(folder, _made(folder), args.repeats)
+    print("written:", record.write("one_row", {"rows": rows}, args.json))
+    return 0
 
 
 def _made(folder: Path) -> RankRC:

@@ -175,31 +175,3 @@ def _serving(result: Result) -> Finding:
         f"RareClassifier {shown('auto')}; RankRC {shown('rankrc')}",
         f"LightGBM behind the same service {shown('lightgbm')}",
     )
-
-
-RATE_COLUMNS = {
-    "columns": "{columns}",
-    "threads": "{threads}",
-    "rows a second": "{rows_per_second:,.0f}",
-    "processor time a row, us": "{processor_us_per_row:.1f}",
-    "members, weight": "{named}",
-}
-
-
-@page(
-    "row_rates",
-    "Rows a second that a combined model scores",
-    "speed",
-    "row_rates",
-    "A `RareClassifier` that was fitted on 20,000 made rows scores 200,000 new ones from Python, "
-    "with 6, 20 and 40 columns, in one thread and in two.",
-    lambda result: listed(
-        [row | {"named": ", ".join(row["members"])} for row in result["rows"]], RATE_COLUMNS
-    ),
-)
-def _row_rates(result: Result) -> Finding:
-    rate = {(row["columns"], row["threads"]): row["rows_per_second"] for row in result["rows"]}
-    return Finding(
-        "Rows a second that a fitted `RareClassifier` scores from Python, 20 columns, two threads",
-        f"{rate[20, 2]:,.0f}; in one thread {rate[20, 1]:,.0f}",
-    )
