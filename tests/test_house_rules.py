@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1971,
     "tables": 4083,
 }
-MOST_LINES = {"src/rareclass": 74_373, "tests": 52_914, "benchmarks": 17_822}
+MOST_LINES = {"src/rareclass": 74_373, "tests": 52_894, "benchmarks": 17_822}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
