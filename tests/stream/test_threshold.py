@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draws import draws
+from draws import draws, quick
 from faults import refused
 from rareclass.errors import ErrorKind
+from rareclass.model.times import times_of
 from rareclass.stored import pack, unpack
 from rareclass.stream import alerts
 from rareclass.stream.alerts import MovingThreshold
@@ -20,6 +21,7 @@ from rareclass.stream.checkpoint import KINDS
 from rareclass.stream.options import AlertBudget
 from rareclass.stream.reading import find_day_column
 from rareclass.tables.batch import Batch
+from rareclass.tables.dates import DAY_FORMATS
 
 
 def plain(budget, scores, days):
@@ -163,3 +165,13 @@ def test_times_are_read_as_most_of_the_first_are_and_others_are_none(cells, othe
     assert clock.days_of(lists).to_list() == [None] * 2
     with refused(ErrorKind.CELL, column="t"):
         find_day_column(lists, "t")
+
+
+@pytest.mark.parametrize("way", quick(3, ["%y-%m-%d", "%Y%m%d", *DAY_FORMATS]))
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_stream_reads_times_as_fit_does(way, step):
+    days = [dt.date(2003, 5, 12) + dt.timedelta(days=k) for k in (0, 0, 1, 2, 2, 3, 17, 25)]
+    column = pl.Series("when", [day.strftime(way) for day in days[::step]])
+    batch = Batch(column.to_frame(), np.arange(8), "a.csv", [], 8, {})
+    times = times_of(column, np.arange(1, 9), "--time").astype("M8[D]").astype(int)
+    assert find_day_column(batch, "when").days_of(batch).to_list() == times.tolist()

@@ -8,11 +8,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.errors import InputError, bad_cell, setting, setting_error
-from rareclass.folds.dealing import read_times
-from rareclass.tables.cells import shown
-from rareclass.tables.columns import reading_of_type
-from rareclass.tables.reading import read_dates
-from rareclass.tables.text_columns import CellProfile, reading_of_text
+from rareclass.tables.cells import is_empty, shown
+from rareclass.tables.dates import ISO_DAY, read_written, way_of_most
+from rareclass.tables.reading import read_strings
 
 # Days a row must share, on average, with others: else the column is no time of days.
 _LEAST_A_DAY = 2.0
@@ -23,57 +21,58 @@ _TIME_NAME = re.compile(
     r"(?i:(^|[\W\d_])(t|ts|days?|dates?|times?|timestamp|when|hours?|weeks?|months?|steps?|period)"
     r"($|[\W\d_]))|[a-z](Day|Date|Time|Timestamp|Hour|Week|Step)"
 )
-# What comes after seconds (or minutes, where there are none) in a time with a zone.
-_ZONE = r"(:\d{2}(?:[.,]\d+)?)\s*(?:[Zz]|UTC|GMT|[+-]\d{2}(?::?\d{2})?)\s*$"
+
+
+def way_of_times(column: pl.Series) -> str | None:
+    """Return how the days of a column of times are written (`way_of_most`); None for numbers."""
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        return ISO_DAY
+    return way_of_most(_words(column))
+
+
+def read_moments(column: pl.Series, way: str | None) -> pl.Series:
+    """Return the dates that `way` reads, or numbers for None; null where a cell is no such time.
+
+    Times with a zone count by their own clock, as the days of alerts are days of the place where
+    rows come from.
+    """
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        column = column.cast(pl.Datetime("us", getattr(column.dtype, "time_zone", None)))
+        local = column.dt.replace_time_zone(None)
+        return local if way else local.clear(len(column))
+    if way:
+        return read_written(_words(column), way).local
+    numbers = column if column.dtype.is_numeric() else _words(column)
+    numbers = numbers.cast(pl.Float64, strict=False)
+    return numbers.set(~numbers.is_finite(), None)
+
+
+def _words(column: pl.Series) -> pl.Series:
+    try:
+        return read_strings(column)
+    except InputError:  # a type of other cells
+        return pl.repeat(None, len(column), dtype=pl.String, eager=True)
 
 
 def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[Any]:
-    """Return when some rows were; dates may be written as those of a table may.
+    """Return when some rows were, as `read_moments` reads them: dates or float64 numbers.
 
-    Times with a zone count by their own clock, as the days of alerts are days of the place where
-    rows come from. `rows` are the numbers of the cells in the file, from 1 on. Raises `InputError`
-    at the first cell that is empty or no time, naming column, row and value.
+    `rows` are the numbers of the cells in the file, from 1 on. Raises `InputError` at the first
+    cell that is empty or no time, naming column, row and value.
     """
-    is_empty, mistake = column.is_null(), ""
-    reading = reading_of_type(column.dtype)
-    if column.dtype == pl.String:
-        column = column.str.replace(_ZONE, "${1}")
-        profile = CellProfile()
-        profile.add(column, 1)
-        reading, mistake = reading_of_text(profile).reading, profile.dates.mistake
-    if reading is not None and reading.reads_as == "date":
-        column = read_dates(column, reading.date_format, 1, reading.zone)
-        is_empty = column.is_null()
-    elif column.dtype == pl.String:
-        is_empty |= column.str.strip_chars() == ""
-    elif column.dtype.is_float():
-        is_empty |= column.is_nan()
-    if is_empty.any():
-        row = int(rows[int(is_empty.arg_max() or 0)])
-        raise bad_cell(
-            f"{option} {column.name}: the cell at row {row:,} is empty.",
-            "Fill it in, or leave the row out.",
-            column.name,
-            row,
-        )
-    if mistake:
-        row = int(rows[int((column == mistake).arg_max() or 0)])
-        remedy = "Correct it, or leave the row out: the other cells are dates."
-        raise _no_time(option, column.name, mistake, row, remedy)
-    try:
-        return read_times(column, len(column), f"{option} {column.name}")
-    except InputError as error:
-        for row, cell in zip(rows.tolist(), column.to_list(), strict=True):
-            try:
-                read_times([cell], 1)
-            except InputError:
-                raise _no_time(option, column.name, cell, row, error.remedy) from None
-        raise
+    times = read_moments(column, way_of_times(column))
+    if times.null_count():
+        place = int(times.is_null().arg_max() or 0)
+        cell, row = column[place], int(rows[place])
+        remedy = "Correct it, or leave the row out: a time is a date, or a number of days."
+        message = f"{option} {column.name}: {not_a_time(cell, f' at row {row:,}')}."
+        raise bad_cell(message, remedy, column.name, row, cell)
+    return times.to_numpy()
 
 
-def _no_time(option: str, name: str, cell: Any, row: int, remedy: str) -> InputError:
-    message = f"{option} {name}: {shown(cell)} at row {row:,} is not a time."
-    return bad_cell(message, remedy, name, row, cell)
+def not_a_time(cell: Any, place: str = "") -> str:
+    """Return the fault of a cell of a column of times."""
+    return f"{'an empty cell' if is_empty(cell) else shown(cell)}{place} is not a time"
 
 
 def alert_times(column: pl.Series, rows: NDArray[np.int64]) -> NDArray[Any]:

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.encoding.target import read_rare_or_rest
-from rareclass.errors import InputError, bad_cell, missing_column, setting
-from rareclass.model.times import check_days
+from rareclass.errors import bad_cell, missing_column, setting
+from rareclass.model.times import check_days, not_a_time, read_moments, way_of_times
 from rareclass.tables.batch import Batch, Rejected
-from rareclass.tables.cells import are_empty, is_empty, shown
-from rareclass.tables.dates import DAY_FORMATS, ISO_DAY, read_written
+from rareclass.tables.cells import are_empty
 from rareclass.tables.reading import read_strings
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ T = TypeVar("T")
 MOST_ROWS = 16_384
 # Records that are looked at for each of the first rows wanted.
 _MOST_BAD = 100
-_LOOK_CELLS = 50  # of the first rows, by which some ways to write a time are left out
 _NOT_YET = np.empty(0)
 
 
@@ -258,17 +256,9 @@ class DayColumn(NamedTuple):
         """
         if self.name not in batch.frame.columns:
             return pl.repeat(None, batch.n_rows, dtype=pl.Int64, eager=True)
-        cells = batch.frame[self.name]
-        if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
-            days = cells.dt.date() if self.day_format else cells.clear(len(cells)).cast(pl.Date)
-            return days.to_physical().cast(pl.Int64)
-        try:
-            words = read_strings(cells)
-        except InputError:  # a type of other cells
-            words = pl.repeat(None, len(cells), dtype=pl.String, eager=True)
-        if self.day_format is not None:
-            return read_written(words, self.day_format).local.dt.date().to_physical().cast(pl.Int64)
-        return words.cast(pl.Float64, strict=False).floor().cast(pl.Int64, strict=False)
+        times = read_moments(batch.frame[self.name], self.day_format)
+        days = times.dt.date().to_physical() if self.day_format else times.floor()
+        return days.cast(pl.Int64, strict=False)
 
 
 def find_day_column(first: Batch, name: str) -> DayColumn:
@@ -278,29 +268,22 @@ def find_day_column(first: Batch, name: str) -> DayColumn:
     """
     if name not in first.frame.columns:
         raise missing_column(first.file, name, first.frame.columns)
-    ways = [DayColumn(name, way) for way in (*DAY_FORMATS, None)]
-    step = 1 + first.n_rows // _LOOK_CELLS
-    few = first._replace(frame=first.frame[::step], lines=first.lines[::step])
-    ways = [way for way in ways if way.days_of(few).count()] or ways
-    days = [way.days_of(first).drop_nulls() for way in ways]
-    # Of ways that read as many cells, the one by which the days never fall; all read ISO 8601.
-    best = max(range(len(ways)), key=lambda k: (len(days[k]), days[k].is_sorted()))
-    if ways[0].day_format == ISO_DAY and 2 * len(days[0]) > len(days[best]):
-        best = 0
-    if days[best].is_empty():
+    clock = DayColumn(name, way_of_times(first.frame[name]))
+    days = clock.days_of(first).drop_nulls()
+    if days.is_empty():
         row = int(first.frame[name].is_not_null().arg_max() or 0)
         cell, line = first.frame[name][row], int(first.lines[row])
         raise bad_cell(
-            f"Line {line}: column {name!r}: {_not_a_time(cell)}.",
+            f"Line {line}: column {name!r}: {not_a_time(cell)}.",
             f"Give {setting('time_column')} a column of dates, such as 2026-03-01 or "
             "2026-03-01T12:00.",
             name,
             line,
             cell,
         )
-    if ways[best].day_format is None:
-        check_days(days[best].to_numpy(), setting("time_column", name), name)
-    return ways[best]
+    if clock.day_format is None:
+        check_days(days.to_numpy(), setting("time_column", name), name)
+    return clock
 
 
 def sort_arrivals(
@@ -346,12 +329,8 @@ def _with_days(
     rejected = []
     for row in places[~keep].tolist():
         cell = batch.frame[name][row] if name in batch.frame.columns else None
-        rejected.append(rejected_row(batch, row, f"column {name!r}: {_not_a_time(cell)}"))
+        rejected.append(rejected_row(batch, row, f"column {name!r}: {not_a_time(cell)}"))
     return checked._replace(frame=checked.frame.filter(keep), lines=checked.lines[keep]), rejected
-
-
-def _not_a_time(cell: Any) -> str:
-    return f"{'an empty cell' if is_empty(cell) else shown(cell)} is not a time"
 
 
 class _RowsById:

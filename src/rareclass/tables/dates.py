@@ -259,6 +259,35 @@ class _Seen(NamedTuple):
         return (self.high - self.low) // (366 * 86_400 * _MICROSECONDS)
 
 
+def _best_first(seen: dict[str, _Seen]) -> list[str]:
+    """Order formats that fit the same cells, and leave out those of more years than need be."""
+    most = 1 + min(each.years for each in seen.values())
+    likely = [way for way, each in seen.items() if each.years <= most]
+    return sorted(likely, key=lambda way: not seen[way].in_order)
+
+
+def way_of_most(cells: pl.Series) -> str | None:
+    """Return the format by which most of these text cells are dates; None for numbers.
+
+    All formats read ISO 8601 as well, which is the format where more than half of the dates have
+    it. Formats that read as many cells are in the order of `DateProfile`.
+    """
+    cells = without_zero_dates(cells).drop_nulls()
+    few = cells.gather_every(1 + len(cells) // _FIRST)
+    found = {way: read_written(cells, way).local for way in DAY_FORMATS if _reads_some(few, way)}
+    most = max((dates.count() for dates in found.values()), default=0)
+    if most < max(1, cells.cast(pl.Float64, strict=False).count()):
+        return None
+    if ISO_DAY in found and 2 * found[ISO_DAY].count() > most:
+        return ISO_DAY
+    best = {way: dates.drop_nulls() for way, dates in found.items() if dates.count() == most}
+    return _best_first({way: _seen_of(each.to_physical(), None) for way, each in best.items()})[0]
+
+
+def _reads_some(cells: pl.Series, way: str) -> bool:
+    return read_written(cells, way).local.count() > 0
+
+
 class DateProfile:
     """Formats that fit all text cells of a column, gathered batch by batch.
 
@@ -321,12 +350,8 @@ class DateProfile:
     @property
     def ways(self) -> list[str]:
         """The formats of a day that fit all cells, the best first."""
-        seen = [(way, each) for way, each in self._seen.items() if each is not None]
-        if not seen:
-            return list(self._seen)
-        fewest = min(each.years for _, each in seen)
-        likely = [(way, each) for way, each in seen if each.years <= fewest + 1]
-        return [way for way, _ in sorted(likely, key=lambda each: not each[1].in_order)]
+        seen = {way: each for way, each in self._seen.items() if each is not None}
+        return _best_first(seen) if seen else list(self._seen)
 
     @property
     def date_format(self) -> str | None:
