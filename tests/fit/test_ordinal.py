@@ -14,11 +14,12 @@ from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.training import terms_of, train
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.metrics import mauc, roc_auc, vus
+from rareclass.model import ScoreSettings
 from rareclass.model.decisions import LevelDecision
 from rareclass.model.evaluate import evaluate_file
 from rareclass.model.facts import ScoredRows, facts_as_json, facts_from_json
 from rareclass.model.model_file import load_model, save_model
-from rareclass.model.score_file import ScoreSettings, score_rows
+from rareclass.model.score_file import score_rows
 from rareclass.model.targets import LevelFacts
 from rareclass.opening import describe
 from rareclass.tables.columns import Column

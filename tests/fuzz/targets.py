@@ -17,8 +17,9 @@ import numpy as np
 import polars as pl
 
 from fuzz import bases, changed_archives, changed_bytes, changed_tables
+from rareclass.model import ScoreSettings
 from rareclass.model.evaluate import evaluate_file
-from rareclass.model.score_file import ScoreSettings, score_rows
+from rareclass.model.score_file import score_rows
 from rareclass.opening import describe, open_model
 
 

@@ -15,10 +15,11 @@ from rareclass import RankRC, RareClassifier
 from rareclass.encoding import encoders
 from rareclass.encoding.encoders import SparseEncoder, TableEncoder, TypedColumns
 from rareclass.errors import ErrorKind
+from rareclass.model import ScoreSettings
 from rareclass.model import table_scorer as scored
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary
-from rareclass.model.score_file import Part, ScoreSettings, ScoreWriter, _Best
+from rareclass.model.score_file import Part, ScoreWriter, _Best
 from rareclass.model.targets import RareClassFacts
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile

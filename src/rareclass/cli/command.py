@@ -106,15 +106,6 @@ def opened(path: Path) -> "Model":
     return content
 
 
-def strict_option() -> Any:
-    """Option ``--strict`` that refuses rows unlike training."""
-    return flag(
-        "Refuse rows unlike training: the distribution of a column or of the scores is far from "
-        "training (see rareclass monitor), or alerts are significantly twice or half as frequent "
-        "as on held-out rows.",
-    )
-
-
 def journal_option() -> Any:
     """Option ``--journal`` of the rows that were checked."""
     return option(

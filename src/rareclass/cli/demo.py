@@ -78,8 +78,9 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
     from rareclass.fit.auto_method import AutoMethod
     from rareclass.fit.demo import ALERTS_A_DAY, MODEL_NAME, PAYMENTS, SCORES_NAME, TARGET
     from rareclass.fit.training_set import FitSettings
+    from rareclass.model import ScoreSettings
     from rareclass.model.model_file import load_model
-    from rareclass.model.score_file import ScoreSettings, score_rows
+    from rareclass.model.score_file import score_rows
     from rareclass.model.threshold import DecisionRule
     from rareclass.tables.table_file import open_table
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.errors import combination_error, counted, left_out_text
+from rareclass.model import strict_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,7 @@ class EvaluateOptions:
         "Column of DATA with the time of a row, for alerts a day.",
         show_default="that of the training",
     )
-    strict: bool = cli.strict_option()
+    strict: bool = strict_option()
     journal: Path | None = cli.journal_option()
     missed_cases: float | None = cli.option(
         "Also correct precision for rare rows that DATA labels as majority: their share of all "

@@ -15,6 +15,7 @@ from rareclass.cli.report import write_page
 from rareclass.cli.rule import FitRuleOptions
 from rareclass.errors import InputError
 from rareclass.files import Location, check_output
+from rareclass.fit import EstimateSettings
 from rareclass.remote import RemotePath
 
 if TYPE_CHECKING:
@@ -22,28 +23,6 @@ if TYPE_CHECKING:
     from rareclass.fit.training_set import FitSettings
     from rareclass.tables.svmlight_file import SvmlightFile
     from rareclass.tables.table_file import TableFile
-
-
-@dataclass(frozen=True, kw_only=True)
-class EstimateOptions:
-    """Options on how rows are held out, by the names of `FitSettings`."""
-
-    holdout: float | None = cli.option(
-        "Share of rows held out for the estimate; 0: none. By default auto cross-validates; other "
-        "methods hold out 0.25, or cross-validate with fewer than 20 rare rows.",
-        min=0.0,
-        max=0.9,
-        show_default=False,
-    )
-    folds: int = cli.option("Folds of the cross-validation.", default=5, min=2)
-    groups: str | None = cli.option(
-        "Column of groups, such as customers: rows of one group are held out together."
-    )
-    time: str | None = cli.option("Column with the time of a row: the latest rows are held out.")
-    id_column: str | None = cli.option(
-        "Column with row identifiers: not a feature; --explain of rareclass score names similar "
-        "rare training rows by it."
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +40,7 @@ class FitOptions:
     copies: Literal["weigh", "drop"] = cli.option(
         "Duplicate rows: weigh counts all of them, drop counts one.", default="weigh"
     )
-    estimate: EstimateOptions
+    estimate: EstimateSettings
     threshold: FitRuleOptions
     no_baseline: bool = cli.flag(
         "Do not train histogram boosting and logistic regression for comparison, as methods other "

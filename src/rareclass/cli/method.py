@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,43 +48,12 @@ def read_seconds(name: str, text: str) -> float:
     return seconds
 
 
-def _of_auto(method: str) -> dict[str, tuple[str, str]]:
-    return {
-        "effort": ("auto", f"{method} has one"),
-        "time_budget": ("auto", f"{method} has no time limit"),
-        "objective": ("auto", f"{method} has a fixed one"),
-        "members": ("auto", f"{method} has no members"),
-    }
-
-
-# For each method the options of others: whose they are, and what there is instead.
-_FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
-    "auto": {
-        "lam": ("rankrc", "auto tries several"),
-        "width": ("rankrc", "auto uses the mean distance of rows"),
-        "cost": ("mibc", "auto does not use it"),
-        "covariance": ("mibc", "auto does not use it"),
-        "levels": ("ordinal-rankrc", "auto ranks one rare class, which --positive names"),
-    },
-    "rankrc": {
-        **_of_auto("rankrc"),
-        "cost": ("mibc", "the parameter of rankrc is --lam"),
-        "covariance": ("mibc", "rankrc has none"),
-        "levels": ("ordinal-rankrc", "rankrc ranks one rare class, which --positive names"),
-    },
-    "mibc": {
-        **_of_auto("mibc"),
-        "lam": ("rankrc", "the parameter of mibc is --cost"),
-        "width": ("rankrc", "mibc has no kernel"),
-        "levels": ("ordinal-rankrc", "mibc ranks one rare class, which --positive names"),
-    },
-    "ordinal-rankrc": {
-        **_of_auto("ordinal-rankrc"),
-        "width": ("rankrc", "ordinal-rankrc uses the mean distance of rows"),
-        "cost": ("mibc", "the parameter of ordinal-rankrc is --lam"),
-        "covariance": ("mibc", "ordinal-rankrc has none"),
-        "positive": ("rankrc", "ordinal-rankrc ranks all levels, in the order of --levels"),
-    },
+# The options of each method that not all have.
+_OWN: dict[MethodName, tuple[str, ...]] = {
+    "auto": ("positive", "effort", "time_budget", "objective", "members"),
+    "rankrc": ("positive", "lam", "width"),
+    "mibc": ("positive", "cost", "covariance"),
+    "ordinal-rankrc": ("lam", "levels"),
 }
 
 
@@ -115,14 +85,20 @@ class MethodOptions:
         default=(),
         show_default="auto",
     )
-    lam: str | None = cli.option(
+    lam: float | None = cli.option(
         "Regularisation strength of rankrc and ordinal-rankrc: a number such as 0.01 or 2^-8; "
         "auto cross-validates.",
+        reads=parse_number,
         show_default="auto",
     )
-    width: str | None = cli.option(
+    width: float | str | None = cli.option(
         "Kernel width of rankrc: a number (sigma), mean (the mean distance of rows), or auto: "
         "cross-validated with lam beyond 20,000 rows, else mean.",
+        reads=partial(
+            parse_number,
+            words={"auto": None, "mean": "mean"},
+            remedy="Give auto, mean, or a number such as 2.5.",
+        ),
         show_default="auto",
     )
     covariance: Literal["full", "diagonal", "factor"] | None = cli.option(
@@ -139,47 +115,42 @@ class MethodOptions:
 
     def learner(self, cost: str | None, positive: "Sequence[str] | None") -> "Method":
         """Return the method of the options; refuse what it cannot read, or belongs to another."""
-        given = vars(self) | {"cost": cost, "positive": positive}
-        for name, (owner, instead) in _FOREIGN[self.method].items():
+        given, own = vars(self) | {"cost": cost, "positive": positive}, _OWN[self.method]
+        for name in sorted({name for names in _OWN.values() for name in names} - {*own}):
             value, flag = given[name], setting(name)
             if value not in (None, ()):
+                owners = [method for method, names in _OWN.items() if name in names]
                 shown = setting(name, *(value if isinstance(value, tuple) else (value,)))
                 raise combination_error(
-                    f"{shown} belongs to --method {owner}; {instead}.",
-                    f"Leave {flag} out, or give --method {owner}.",
+                    f"{shown} belongs to --method {' or '.join(owners)}; {self.method} has "
+                    f"{', '.join(map(setting, own))}.",
+                    f"Leave {flag} out, or give --method {owners[0]}.",
                 )
         if self.method == "auto":
             return self._auto()
-        words: dict[str, Any] = {"auto": None}
         if self.method == "mibc":
             from rareclass.fit.mibc_method import MIBCMethod
 
             remedy = "Give auto, a number such as 0.1 or 10^-2, or inf."
-            return MIBCMethod(
-                parse_number("--cost", cost, words | {"inf": inf}, remedy), self.covariance
-            )
+            words = {"auto": None, "inf": inf}
+            return MIBCMethod(parse_number("--cost", cost, words, remedy), self.covariance)
         from rareclass.fit.kernel_methods import OrdinalMethod, RankRCMethod
 
-        lam = parse_number("--lam", self.lam)
         if self.method == "rankrc":
-            remedy = "Give auto, mean, or a number such as 2.5."
-            width = parse_number("--width", self.width, words | {"mean": "mean"}, remedy)
-            return RankRCMethod(lam, width)
-        return OrdinalMethod(lam, check_levels(self.levels))
+            return RankRCMethod(self.lam, self.width)
+        return OrdinalMethod(self.lam, check_levels(self.levels))
 
     def _auto(self) -> "Method":
         from rareclass.fit.auto_method import AutoMethod, check_members, check_objective
 
-        asked: dict[str, Any] = {}
-        if self.effort is not None:
-            asked["effort"] = self.effort
-        if self.time_budget is not None:
-            asked["seconds"] = self.time_budget
-        if self.objective is not None:
-            asked["objective"] = check_objective(self.objective.lower().replace("-", "_"))
-        if self.members:
-            asked["members"] = check_members(self.members)
-        return AutoMethod(**asked)
+        objective = (self.objective or "").lower().replace("-", "_")
+        asked: dict[str, Any] = {
+            "effort": self.effort,
+            "seconds": self.time_budget,
+            "objective": objective and check_objective(objective),
+            "members": self.members and check_members(self.members),
+        }
+        return AutoMethod(**{name: value for name, value in asked.items() if value})
 
 
 def check_levels(levels: tuple[str, ...]) -> tuple[str, ...] | None:

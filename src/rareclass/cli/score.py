@@ -11,12 +11,12 @@ from rareclass.cli import screen
 from rareclass.cli.method import read_seconds
 from rareclass.errors import needed_for
 from rareclass.files import check_output
+from rareclass.model import ScoreSettings
 
 if TYPE_CHECKING:
     from rareclass.model.score_file import Scoring
 
 _LIMITS = "Limits of a request"
-_CALLS = "Rows called rare, instead of by the model's threshold: one of"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,21 +28,7 @@ class ScoreOptions:
         "File or folder of any size: CSV, JSON lines, Parquet, svmlight; or a database.", "DATA"
     )
     out: Path = cli.out_option("File of scores to write, .csv or .parquet.")
-    id_columns: tuple[str, ...] = cli.option(
-        "Column of DATA to copy to the scores. Many times.", "--id", default=()
-    )
-    alerts_only: bool = cli.flag("Write only the rows called rare, the highest score first.")
-    top: int | None = cli.option("Number of rows with the highest scores.", rich_help_panel=_CALLS)
-    threshold: float | None = cli.option("Rows above this score.", rich_help_panel=_CALLS)
-    explain: int | None = cli.option(
-        "For rows called rare, the number of reasons to write: columns reason_1, value_1 (its "
-        "cell), effect_1 (score added), ...; and the nearest rare training rows: case_1 (number "
-        "in the training file), distance_1, ..."
-    )
-    unlike: bool = cli.flag(
-        "Write unlike_training: the columns with a value that training did not have."
-    )
-    strict: bool = cli.strict_option()
+    asked: ScoreSettings
     written: cli.OutputOptions
     table: cli.TableOptions
 
@@ -58,23 +44,13 @@ def score(options: ScoreOptions) -> None:
     hunt: score; called_rare (at least the score of the last row that the hunt wrote); and sure,
     the expected share of cases among the hunt's rows with this score or more.
     """
-    from rareclass.model.score_file import ScoreSettings, score_rows
+    from rareclass.model.score_file import score_rows
 
     data, written, out = options.table.place(options.given, "DATA"), options.written, options.out
-    settings = ScoreSettings(
-        tuple(dict.fromkeys(options.id_columns)),
-        options.table.text,
-        options.top,
-        options.threshold,
-        options.explain,
-        options.strict,
-        options.alerts_only,
-        options.unlike,
-    )
     check_output(out, "--out", written.overwrite, {"the model": options.model}, may_be_inside=True)
     written.check({"the file to be scored": data, "the model": options.model, "--out": out})
     content = cli.opened(options.model)
-    scoring = score_rows(content, data, out, settings)
+    scoring = score_rows(content, data, out, options.asked, options.table.text)
     print_scoring(screen.output(), scoring, screen.file_text(out))
     if written.json_file is not None:  # its intervals need SciPy
         written.give(scoring.as_plain_data())

@@ -34,6 +34,7 @@ from rareclass.errors import (
     setting,
     setting_error,
 )
+from rareclass.fit import EstimateSettings
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.method import Method, TableSize
 from rareclass.fit.rows_on_disk import RowsOnDisk, equal_rows_on_disk, sample_of
@@ -49,7 +50,7 @@ Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
 
 
 @dataclass(frozen=True)
-class FitSettings:
+class FitSettings(EstimateSettings):
     """How to train."""
 
     target: str | None = None  # not needed for svmlight
@@ -59,20 +60,15 @@ class FitSettings:
     categories: tuple[str, ...] = ()  # whatever they hold
     method: Method = field(default_factory=AutoMethod)
     weigh_copies: bool = True  # a row that stands for copies counts as many, or once
-    holdout: float | None = None  # share of the rows kept for the estimate; None: as suits best
-    folds: int = 5
     seed: int = 0  # of the split, the folds and the encoders
     refit: bool = True  # the saved model learns from the rows held out for the estimate as well
     kernel_memory: int = 2 << 30  # bytes beside the encoded rows
     on_disk: bool = False  # the rows stay there and are read in pieces
     most_sampled: int = 500_000  # rows that the encoder is then fitted on
     scratch: Path | None = None  # folder for them; None: $TMPDIR, else /var/tmp
-    groups: str | None = None  # column whose rows of one value are held out together
-    time: str | None = None  # column that says when a row was: later ones are held out
     baseline: bool = False  # whether plain methods are tried on the held-out rows
     rule: DecisionRule | None = None  # what the threshold keeps; None: see `default_thresholds`
     prevalence: float | None = None  # share of rare rows where the model will be used
-    id_column: str | None = None  # by which the rare rows that a model keeps are named
 
     @property
     def columns_named(self) -> list[tuple[str, str]]:

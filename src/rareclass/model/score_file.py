@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -27,6 +27,7 @@ from rareclass.errors import (
     setting_error,
 )
 from rareclass.files import check_output, check_suffix, csv_bytes, replacing
+from rareclass.model import ScoreSettings
 from rareclass.model.decisions import Decision, refuse_levels
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.explained import Explain, explainer_of, told_columns
@@ -71,43 +72,6 @@ class Scoring:
             "columns_left_out": self.seen.extra_columns,
             **self.drift.as_plain_data(),
         }
-
-
-@dataclass(frozen=True)
-class ScoreSettings:
-    """Settings of scoring a file."""
-
-    id_columns: tuple[str, ...] = ()  # carried over to the scores
-    text: TextSettings = DETECTED
-    top: int | None = None  # call so many rows of the highest score rare; of equal ones the first
-    threshold: float | None = None  # call rows above it rare
-    explain: int | None = None  # so many reasons and cases beside rows called rare
-    strict: bool = False  # refuse rows that are unlike those of training
-    alerts_only: bool = False  # write rows called rare alone, the highest score first
-    unlike: bool = False  # write the columns of each row with values that training did not have
-
-    def check(self, decision: Decision) -> None:
-        """Raise `InputError` where settings contradict each other or the model's decision."""
-        top, threshold = self.top, self.threshold
-        if self.alerts_only:
-            refuse_levels(decision, setting("alerts_only"), "Leave it out, and sort the scores.")
-        if top is None and threshold is None:
-            return
-        if top is not None and threshold is not None:
-            raise combination_error(
-                f"{setting('top')} and {setting('threshold')} both set the rows called rare.",
-                "Give one of them.",
-            )
-        option = setting("threshold") if top is None else setting("top")
-        remedy = "Leave it out: a row's level is between the model's thresholds."
-        refuse_levels(decision, option, remedy)
-        if top is not None and top < 1:
-            message = f"{setting('top', top)} is not a number of rows."
-            raise setting_error(message, "Give 1 or more.")
-        if threshold is not None and not np.isfinite(threshold):
-            raise setting_error(
-                f"{setting('threshold', threshold)} is not a score.", "Give a finite number."
-            )
 
 
 class Part(NamedTuple):
@@ -260,7 +224,13 @@ class _Best:
             self.rows = (kept if self.rows is None else pl.concat([self.rows, kept]))[order]
 
 
-def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSettings) -> Scoring:
+def score_rows(
+    content: Model,
+    data: TablePlace,
+    out: Path,
+    settings: ScoreSettings,
+    text: TextSettings = DETECTED,
+) -> Scoring:
     """Score every row of a file of any size into a new file, row order kept.
 
     Parquet or CSV by its suffix. Columns: those to be carried over (or ``row``, counted from 1),
@@ -270,8 +240,9 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     Where ``settings.strict`` refuses rows (`refuse_drift`), `out` is not touched.
     """
     check_score_path(out, data)
-    settings.check(content.decision)
-    file, seen = open_table(data, settings.text, one_pass=True), content.new_summary()
+    settings = replace(settings, id_columns=tuple(dict.fromkeys(settings.id_columns)))
+    _check_called(settings, content.decision)
+    file, seen = open_table(data, text, one_pass=True), content.new_summary()
     if settings.threshold is not None:
         words = f"score > {settings.threshold:g}"
         content = in_step(content.with_thresholds(settings.threshold), words)
@@ -297,6 +268,29 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     named = {name: int(n) for name, n in zip(content.decision.names, n_called, strict=True)}
     notes = [_NO_CASES] if explain is not None and content.cases is None else []
     return Scoring(seen.n_rows, named, threshold, writer.sentence(n_called), seen, drift, notes)
+
+
+def _check_called(settings: ScoreSettings, decision: Decision) -> None:
+    """Raise `InputError` where settings contradict each other or the model's decision."""
+    top, threshold = settings.top, settings.threshold
+    if settings.alerts_only:
+        refuse_levels(decision, setting("alerts_only"), "Leave it out, and sort the scores.")
+    if top is None and threshold is None:
+        return
+    if top is not None and threshold is not None:
+        raise combination_error(
+            f"{setting('top')} and {setting('threshold')} both set the rows called rare.",
+            "Give one of them.",
+        )
+    option = setting("threshold") if top is None else setting("top")
+    remedy = "Leave it out: a row's level is between the model's thresholds."
+    refuse_levels(decision, option, remedy)
+    if top is not None and top < 1:
+        raise setting_error(f"{setting('top', top)} is not a number of rows.", "Give 1 or more.")
+    if threshold is not None and not np.isfinite(threshold):
+        raise setting_error(
+            f"{setting('threshold', threshold)} is not a score.", "Give a finite number."
+        )
 
 
 def _check_id(
