@@ -4,7 +4,6 @@ import ast
 import re
 import warnings
 from contextvars import copy_context
-from dataclasses import fields
 
 import polars as pl
 import pytest
@@ -12,14 +11,12 @@ import typer
 
 from made_tables import purchases
 from rareclass import RareClassifier, errors
-from rareclass.cli import command
 from rareclass.cli.app import app
-from rareclass.cli.fit import EstimateOptions
 from rareclass.errors import OPTIONS, InputError, called_from_the_command_line, setting
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.hunt.files import check_folder
 from rareclass.review import open_journal, read_review_table
-from rareclass.stream.options import StreamOptions, parse_parameters
+from rareclass.stream.options import parse_parameters
 from rareclass.tables.table_file import open_rows
 from source_trees import nodes
 
@@ -52,18 +49,6 @@ def test_settings_in_messages_are_parameters_and_options(below):
         # compare has a flag --scores, and --score
         of_table = [each for each in options if each.name in OPTIONS.keys() - {"scores"}]
         assert [each.name for each in of_table if setting(each.name) not in each.opts] == []
-
-
-@pytest.mark.parametrize(
-    ("options", "settings"),
-    [
-        (command.TextOptions, StreamOptions), (EstimateOptions, FitSettings),
-        (command.ColumnOptions, FitSettings),
-    ],
-)  # fmt: skip
-def test_options_have_the_names_and_defaults_of_the_settings_that_they_are(options, settings):
-    ours = {each.name: each.default for each in fields(settings)}
-    assert {each.name: each.default for each in fields(options)}.items() <= ours.items()
 
 
 def fit(**given):

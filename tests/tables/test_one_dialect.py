@@ -17,10 +17,9 @@ from faults import refused
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import TableWarning
 from rareclass.rows import from_table
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.dialect import (
-    DETECTED,
     SEPARATORS,
-    TextSettings,
     dialect_of,
     encoding_of,
     row_ends,

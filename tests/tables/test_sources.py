@@ -20,10 +20,9 @@ from polars.testing import assert_frame_equal
 
 from rareclass.errors import InputError
 from rareclass.rows import from_table
-from rareclass.tables import text_reader
+from rareclass.tables import TextSettings, text_reader
 from rareclass.tables.byte_streams import PipeBytes
 from rareclass.tables.csv_file import CsvReader
-from rareclass.tables.dialect import TextSettings
 from rareclass.tables.reading import text_of_values
 from rareclass.tables.sources import FolderSource, Reading, open_file, open_source
 from rareclass.tables.table_file import open_table

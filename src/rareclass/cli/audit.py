@@ -12,6 +12,7 @@ from rareclass.cli.fit_text import print_data
 from rareclass.cli.method import Effort, effort_option
 from rareclass.errors import counted
 from rareclass.files import check_output
+from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
     from rareclass.audit import SuspectRows, TableRows
@@ -31,7 +32,7 @@ class AuditOptions:
     target: str = cli.target_option("Column with the labels.")
     out: Path = cli.out_option("CSV file of rows to check.")
     positive: tuple[str, ...] = cli.positive_option()
-    columns: cli.ColumnOptions
+    columns: ColumnSettings
     id_column: str | None = cli.option(
         "Column with row identifiers, to name rows by: not a feature."
     )

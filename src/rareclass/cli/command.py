@@ -19,10 +19,10 @@ from rareclass.files import Location, check_output
 from rareclass.findings import TableWarning
 from rareclass.parameters import LARGEST_SEED
 from rareclass.remote import RemotePath, path_of
+from rareclass.tables import TextSettings
 
 if TYPE_CHECKING:
     from rareclass.model.model import Model
-    from rareclass.tables.dialect import TextSettings
     from rareclass.tables.table_file import TablePlace
 
 BAD_INPUT = 2
@@ -31,7 +31,6 @@ STOPPED = 130
 REQUIRED = MISSING
 """Default of an option that has to be given."""
 _TO_SCREEN = Path("-")
-_NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
 def option(
@@ -132,20 +131,6 @@ def listed(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(word.strip() for row in rows for word in row)
 
 
-def read_separator(name: str, text: str) -> str:
-    r"""Return the character that ``--separator`` stands for.
-
-    >>> [read_separator("--separator", each) for each in ("tab", ";")]
-    ['\t', ';']
-    """
-    character = _NAMED.get(text.lower(), text)
-    if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
-        raise setting_error(
-            f"{name} {text!r} is not one plain character.", "Give one such as ';', or tab."
-        )
-    return character
-
-
 def read_bytes(name: str, text: str) -> int:
     """Return the bytes that an option such as ``4GiB`` stands for."""
     from rareclass.machine import parse_bytes
@@ -159,30 +144,10 @@ def read_bytes(name: str, text: str) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextOptions:
-    """Options on how text tables are written."""
-
-    separator: str | None = option(
-        "Separator of a CSV file: one character, or tab. By default it is detected.",
-        reads=read_separator,
-    )
-    encoding: str | None = option(
-        "Encoding of text tables, such as cp1251 or gb18030. By default UTF-8, UTF-16 where the "
-        "file begins so, or cp1252, with a note, where it is not UTF-8."
-    )
-
-    @property
-    def text(self) -> "TextSettings":
-        """How texts are written."""
-        from rareclass.tables.dialect import TextSettings
-
-        return TextSettings(self.separator, self.encoding)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableOptions(TextOptions):
+class TableOptions:
     """Options on how a table is read."""
 
+    text: TextSettings
     query: str | None = option(
         "SQL that gives the rows, where the table is a database: "
         "postgresql://user@host/database, sqlite:///file.db or duckdb:///file.duckdb."
@@ -215,24 +180,12 @@ class TableOptions(TextOptions):
         words: list[object] = [place]
         if isinstance(place, Query):
             words = [place.address, "--query", place.sql]
-        if self.separator is not None:
-            words += ["--separator", "tab" if self.separator == "\t" else self.separator]
-        if self.encoding is not None:
-            words += ["--encoding", self.encoding]
+        text = self.text
+        if text.separator is not None:
+            words += ["--separator", "tab" if text.separator == "\t" else text.separator]
+        if text.encoding is not None:
+            words += ["--encoding", text.encoding]
         return words
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnOptions:
-    """Options on which columns are used, and how."""
-
-    drop: tuple[str, ...] = option("Column to leave out. Many times, or with commas.", default=())
-    keep: tuple[str, ...] = option(
-        "Column to use even if it looks like an identifier. Many times.", default=()
-    )
-    categories: tuple[str, ...] = option(
-        "Column to treat as categories, whatever it holds. Many times.", default=()
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

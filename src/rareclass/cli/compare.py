@@ -15,12 +15,13 @@ from rareclass.cli.method import read_seconds
 from rareclass.errors import combination_error, counted, seconds_text, setting
 from rareclass.files import check_output, check_suffix
 from rareclass.parameters import parse_number
+from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
     from rareclass.compare.leaderboard import CompareSettings, Leaderboard
     from rareclass.compare.out_of_fold import MethodRun
     from rareclass.compare.score_files import ComparedFiles, ScoreFiles
-    from rareclass.tables.dialect import TextSettings
+    from rareclass.tables import TextSettings
     from rareclass.tables.table_file import TablePlace
 
 
@@ -49,7 +50,7 @@ class CompareOptions:
         show_default="the quick ones; all for all that are installed",
     )
     positive: tuple[str, ...] = cli.positive_option()
-    columns: cli.ColumnOptions
+    columns: ColumnSettings
     groups: str | None = cli.option(
         "Column of groups, such as customers: rows of one group are held out together and counted "
         "as one."

@@ -17,6 +17,7 @@ from rareclass.errors import InputError
 from rareclass.files import Location, check_output
 from rareclass.fit import EstimateSettings
 from rareclass.remote import RemotePath
+from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
     from rareclass.fit.training import Trained
@@ -35,7 +36,7 @@ class FitOptions:
     out: Path = cli.out_option("Model file to write.")
     target: str | None = cli.target_option("Column with the labels.", None)
     positive: tuple[str, ...] = cli.positive_option()
-    columns: cli.ColumnOptions
+    columns: ColumnSettings
     method: MethodOptions
     copies: Literal["weigh", "drop"] = cli.option(
         "Duplicate rows: weigh counts all of them, drop counts one.", default="weigh"

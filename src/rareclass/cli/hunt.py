@@ -12,6 +12,7 @@ from rareclass.cli import screen
 from rareclass.cli.review import VerdictOptions, print_known
 from rareclass.errors import counted, first_names
 from rareclass.hunt import HuntSettings
+from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
     from rareclass.files import Location
@@ -45,7 +46,7 @@ class HuntOptions:
         "-j",
     )
     verdicts: VerdictOptions
-    columns: cli.ColumnOptions
+    columns: ColumnSettings
     balls: HuntSettings
     written: cli.OutputOptions
     table: cli.TableOptions

@@ -13,6 +13,7 @@ from rareclass.cli import screen
 from rareclass.errors import combination_error, counted, needed_for, setting, setting_error
 from rareclass.files import check_output
 from rareclass.remote import path_of
+from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -96,7 +97,7 @@ class ReviewOptions:
     port: int = cli.option("Port of the page.", default=8080, min=0, max=65535)
     verdicts: VerdictOptions
     listing: ListOptions
-    columns: cli.ColumnOptions
+    columns: ColumnSettings
     overwrite: bool = cli.overwrite_option()
     table: cli.TableOptions
 

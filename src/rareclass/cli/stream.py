@@ -35,6 +35,7 @@ from rareclass.stream.options import (
     parse_parameters,
     usual_tails,
 )
+from rareclass.tables import ColumnSettings, TextSettings
 
 if TYPE_CHECKING:
     from rareclass.stream.loop import Event, StreamReport
@@ -72,7 +73,7 @@ class StreamCommandOptions:
         "Outliers: asinh transform, clip at 10 standard deviations, or linear, no change. By "
         "default linear for mixture, else asinh."
     )
-    columns: cli.ColumnOptions
+    columns: ColumnSettings
     plain: StreamSettings
     alert_file: Path | None = cli.option("File to append alerts to, with reasons: .jsonl or .csv.")
     alerts: str | None = cli.option(
@@ -86,7 +87,7 @@ class StreamCommandOptions:
         default="auto",
     )
     written: cli.JsonOption
-    texts: cli.TextOptions
+    texts: TextSettings
 
 
 @cli.command

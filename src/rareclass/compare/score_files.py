@@ -22,8 +22,8 @@ from rareclass.errors import (
 )
 from rareclass.labels.spelling import label_value
 from rareclass.model.targets import rare_target
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
-from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.table_file import TablePlace, named_columns, open_table
 
 # Usual names of a column of scores; the first that exists is taken.

@@ -42,6 +42,7 @@ from rareclass.model.targets import FoundLabels, RareClassFacts, TargetFacts
 from rareclass.model.threshold import DecisionRule
 from rareclass.model.times import times_of
 from rareclass.rows.source import equal_rows
+from rareclass.tables import ColumnSettings
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, named_columns
@@ -50,14 +51,11 @@ Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
 
 
 @dataclass(frozen=True)
-class FitSettings(EstimateSettings):
+class FitSettings(EstimateSettings, ColumnSettings):
     """How to train."""
 
     target: str | None = None  # not needed for svmlight
     positive: Positive = None  # label of the rare class, or several; by default the rarer of two
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()  # even if they look like identifiers
-    categories: tuple[str, ...] = ()  # whatever they hold
     method: Method = field(default_factory=AutoMethod)
     weigh_copies: bool = True  # a row that stands for copies counts as many, or once
     seed: int = 0  # of the split, the folds and the encoders

@@ -36,7 +36,7 @@ from rareclass.model.threshold import columns_beside, known_time, labelled_score
 from rareclass.model.times import alert_times
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
-from rareclass.tables.dialect import DETECTED, TextSettings
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.table_file import TablePlace, batch_rows_for, named_columns, open_table
 
 # Chance that one of so many promises, the most there are, is called broken though all are kept.

@@ -21,7 +21,7 @@ from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.drift import AlertRate, InputSummary
 from rareclass.model.table_scorer import Scores, TableScorer
 from rareclass.model.targets import RareClassFacts
-from rareclass.tables.dialect import TextSettings
+from rareclass.tables import TextSettings
 from rareclass.tables.table_file import open_rows
 
 

@@ -35,8 +35,8 @@ from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model, alert_rate
 from rareclass.model.table_scorer import ScoredBatch
 from rareclass.model.threshold import in_step
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.cells import type_name
-from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 

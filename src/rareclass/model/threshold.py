@@ -37,7 +37,7 @@ from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.model.targets import RareClassFacts
 from rareclass.model.times import alert_times, costs_of, times_of
-from rareclass.tables.dialect import DETECTED, TextSettings
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 

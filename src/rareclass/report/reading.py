@@ -19,7 +19,7 @@ from rareclass.model.facts import RareClassScores
 from rareclass.model.model import Model
 from rareclass.model.threshold import columns_beside, known_time, labelled_scores
 from rareclass.model.times import alert_times, costs_of
-from rareclass.tables.dialect import DETECTED, TextSettings
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 

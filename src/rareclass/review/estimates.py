@@ -19,7 +19,7 @@ from rareclass.model.model import Model
 from rareclass.model.threshold import CheckedRows
 from rareclass.review.journal import Header, Listed, ReviewJournal, Round, Verdict
 from rareclass.review.table import check_listed, read_review_table
-from rareclass.tables.dialect import DETECTED, TextSettings
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.table_file import TableFile, named_columns, open_rows
 
 KEY, LABEL, REASON, CHANCE = "row", "label", "reason", "chance"

@@ -20,8 +20,8 @@ from rareclass.machine import size_text
 from rareclass.model.model import Model
 from rareclass.model.targets import rare_target
 from rareclass.review.journal import Header, ReviewJournal, fingerprint_of, unknown_row
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.columns import Column, facts_of
-from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.table_file import TableFile, named_columns, open_rows
 
 # A column with more values without a role than this is hardly a label column.

@@ -23,9 +23,9 @@ from rareclass.rows.decoding import (
 from rareclass.rows.memory import read_ahead
 from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.source import RowSource
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.batch import plain_batch, plain_schema
 from rareclass.tables.databases import DatabaseAddress, Query, given_connection
-from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.folders import FolderPart, numbers_of_folders
 from rareclass.tables.frames import frame_of_arrow
 from rareclass.tables.parquet import ParquetFile

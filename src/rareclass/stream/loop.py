@@ -43,8 +43,8 @@ from rareclass.stream.reading import (
     find_day_column,
 )
 from rareclass.stream.state import StreamState
+from rareclass.tables import TextSettings
 from rareclass.tables.batch import Batch, Rejected, columns_fault
-from rareclass.tables.dialect import TextSettings
 from rareclass.tables.jsonl import NAMING_ROWS
 from rareclass.tables.sources import open_source
 

@@ -17,6 +17,7 @@ from rareclass.errors import (
 from rareclass.files import check_not_inside, check_suffix
 from rareclass.parameters import is_number, opt, read_number, read_rate
 from rareclass.remote import path_of
+from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
     from rareclass.online.ranker import OnlineRanker
@@ -140,16 +141,13 @@ class StreamSettings:
 
 
 @dataclass(frozen=True)
-class StreamOptions(StreamSettings):
+class StreamOptions(StreamSettings, ColumnSettings):
     """All options of a stream."""
 
     source: str  # a file, a folder that grows, or - for standard input
     target: str  # its label is still to come where the cell is empty
     learner: str = "cbr"  # one of `LEARNERS`
     parameters: dict[str, Any] = field(default_factory=dict)
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()  # though they look like clocks or identifiers
-    categories: tuple[str, ...] = ()  # though they look like numbers
     separator: str | None = None  # this and the next: `TextSettings` of the source
     encoding: str | None = None
     tails: str = "asinh"  # of `OnlineEncoder`

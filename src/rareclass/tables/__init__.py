@@ -1,1 +1,83 @@
-"""Files of rows: every format once, read in Arrow batches or record by record."""
+"""Tables of any format: how texts are written, and which columns are used."""
+
+import codecs
+from dataclasses import dataclass
+
+from rareclass.errors import setting, setting_error
+from rareclass.parameters import opt
+
+_NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnSettings:
+    """Settings of the columns that are used, and how."""
+
+    drop: tuple[str, ...] = opt("Column to leave out. Many times, or with commas.", ())
+    keep: tuple[str, ...] = opt(
+        "Column to use even if it looks like an identifier. Many times.", ()
+    )
+    categories: tuple[str, ...] = opt(
+        "Column to treat as categories, whatever it holds. Many times.", ()
+    )
+
+
+def read_separator(name: str, text: str) -> str:
+    r"""Return the character that ``--separator`` stands for.
+
+    >>> [read_separator("--separator", each) for each in ("tab", ";")]
+    ['\t', ';']
+    """
+    character = _NAMED.get(text.lower(), text)
+    if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
+        raise setting_error(
+            f"{name} {text!r} is not one plain character.", "Give one such as ';', or tab."
+        )
+    return character
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """Separator of CSV and encoding of texts without a byte order mark; None detects them.
+
+    Raises `InputError` for an encoding that Python does not know, or in which commas and line ends
+    are not those of ASCII.
+    """
+
+    separator: str | None = opt(
+        "Separator of a CSV file: one character, or tab. By default it is detected.",
+        reads=read_separator,
+    )
+    encoding: str | None = opt(
+        "Encoding of text tables, such as cp1251 or gb18030. By default UTF-8, UTF-16 where the "
+        "file begins so, or cp1252, with a note, where it is not UTF-8."
+    )
+
+    def __post_init__(self) -> None:
+        if self.encoding is not None:
+            object.__setattr__(self, "encoding", _encoding_of_name(self.encoding))
+
+    def check(self, place: object, is_what: str, *, is_text: bool = False) -> None:
+        """Raise `InputError` where a table that is no CSV, or no text, has settings of one."""
+        for option, value in (("separator", self.separator), ("encoding", self.encoding)):
+            if value is not None and not (is_text and option == "encoding"):
+                raise setting_error(
+                    f"{setting(option)}: {place} is {is_what}.", "Leave the option out."
+                )
+
+
+DETECTED = TextSettings()
+
+
+def _encoding_of_name(name: str) -> str:
+    """Return Python's name of an encoding in which lines can be told apart."""
+    try:
+        found = codecs.lookup(name).name.removesuffix("-sig")
+        if found.startswith("utf-16"):
+            return "utf-16-le" if found == "utf-16" else found
+        if "a,\n".encode(found) == b"a,\n":
+            return found
+        fault = f"Texts in {name!r} cannot be read: its line ends are not those of ASCII."
+    except (LookupError, ValueError):
+        fault = f"There is no encoding {name!r}."
+    raise setting_error(fault, "Give one that Python knows, such as cp1251, cp932 or gb18030.")

@@ -3,7 +3,6 @@
 Decided here from the first bytes, whoever reads the rows and at what pace.
 """
 
-import codecs
 import csv
 import io
 import re
@@ -14,8 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, first_names, setting, setting_error
+from rareclass.errors import ErrorKind, InputError, first_names, setting
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
+from rareclass.tables import TextSettings
 from rareclass.tables.batch import unique_names
 from rareclass.tables.cells import numbers_in
 
@@ -47,49 +47,8 @@ _ESCAPED = re.compile("[\udc80-\udcff]")
 _CUT_OFF = re.compile("[\udc80-\udcff]+$")
 
 
-@dataclass(frozen=True)
-class TextSettings:
-    """Separator of CSV and encoding of texts without a byte order mark; None detects them.
-
-    Raises `InputError` for an encoding that Python does not know, or in which commas and line ends
-    are not those of ASCII.
-    """
-
-    separator: str | None = None
-    encoding: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.encoding is not None:
-            object.__setattr__(self, "encoding", _encoding_of_name(self.encoding))
-
-    def check(self, place: object, is_what: str, *, is_text: bool = False) -> None:
-        """Raise `InputError` where a table that is no CSV, or no text, has settings of one."""
-        for option, value in (("separator", self.separator), ("encoding", self.encoding)):
-            if value is not None and not (is_text and option == "encoding"):
-                raise setting_error(
-                    f"{setting(option)}: {place} is {is_what}.", "Leave the option out."
-                )
-
-
-DETECTED = TextSettings()
-
-
 def _name_it() -> str:
     return f"give its encoding: {setting('encoding', 'cp1251')}"
-
-
-def _encoding_of_name(name: str) -> str:
-    """Return Python's name of an encoding in which lines can be told apart."""
-    try:
-        found = codecs.lookup(name).name.removesuffix("-sig")
-        if found.startswith("utf-16"):
-            return "utf-16-le" if found == "utf-16" else found
-        if "a,\n".encode(found) == b"a,\n":
-            return found
-        fault = f"Texts in {name!r} cannot be read: its line ends are not those of ASCII."
-    except (LookupError, ValueError):
-        fault = f"There is no encoding {name!r}."
-    raise setting_error(fault, "Give one that Python knows, such as cp1251, cp932 or gb18030.")
 
 
 @dataclass(frozen=True)

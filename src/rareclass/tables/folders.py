@@ -13,10 +13,11 @@ import pyarrow as pa
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath
+from rareclass.tables import TextSettings
 from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
 from rareclass.tables.cells import numbers_in
-from rareclass.tables.dialect import MARKS, TextSettings
+from rareclass.tables.dialect import MARKS
 from rareclass.tables.parquet import ParquetFile
 from rareclass.tables.text_reader import TextReader
 

@@ -12,9 +12,9 @@ import polars as pl
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import PipeBytes, ends_in
-from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.folders import (
     FolderPart,
     check_one_format,

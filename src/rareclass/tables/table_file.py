@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column, setting, too_few_rows
 from rareclass.remote import path_of
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.byte_streams import FileBytes, StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.databases import Query
-from rareclass.tables.dialect import DETECTED, TextSettings
 from rareclass.tables.folders import FolderPart, check_columns_agree, find_parts, format_of_file
 from rareclass.tables.frames import frame_of_arrow, read_frame
 from rareclass.tables.jsonl import JsonLinesReader

@@ -13,9 +13,10 @@ import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, no_rows
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.byte_streams import OTHER_ROWS, ByteStream, FileBytes, ReadEnds, not_appended
-from rareclass.tables.dialect import DETECTED, MARKS, ROW_LIMIT, SAMPLE_BYTES, TextSettings
+from rareclass.tables.dialect import MARKS, ROW_LIMIT, SAMPLE_BYTES
 
 BLOCK_BYTES = 1 << 20
 
