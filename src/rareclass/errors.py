@@ -19,9 +19,10 @@ _MOST_SLIPS = 3
 # Parameters of Python whose option of the command line has another name.
 OPTIONS = {
     "categories": "category", "costs": "cost", "file": "token_file", "folder": "checkpoint",
-    "id_column": "id", "ignored": "ignore", "kernel_memory": "memory", "key": "id",
-    "n_balls": "balls", "parameters": "param", "pos_label": "positive", "rare_class": "class",
-    "scores": "score", "seconds": "time_budget", "time_column": "time", "weigh_copies": "copies",
+    "id_column": "id", "id_columns": "id", "ignored": "ignore", "kernel_memory": "memory",
+    "key": "id", "n_balls": "balls", "parameters": "param", "pos_label": "positive",
+    "rare_class": "class", "scores": "score", "seconds": "time_budget", "time_column": "time",
+    "weigh_copies": "copies",
 }  # fmt: skip
 # Estimators behind the values of ``--method``.
 _ESTIMATORS = {

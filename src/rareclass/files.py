@@ -17,7 +17,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rareclass.errors import ErrorKind, InputError, existing_file, setting_error
+from rareclass.errors import ErrorKind, InputError, existing_file, setting, setting_error
 from rareclass.remote import RemotePath
 from rareclass.scratch_file import scratch_folder
 
@@ -292,9 +292,8 @@ def check_new(path: Path, option: str, overwrite: bool) -> None:
     if isinstance(path, RemotePath):
         path.check_writable(option)
     if path.is_file() and not overwrite:
-        raise existing_file(
-            f"{option} {path} exists already.", "Give another name, or --overwrite to replace it."
-        )
+        remedy = f"Give another name, or {setting('overwrite')} to replace it."
+        raise existing_file(f"{option} {path} exists already.", remedy)
 
 
 def check_suffix(path: Path, option: str, *suffixes: str) -> None:

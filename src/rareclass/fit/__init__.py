@@ -22,6 +22,6 @@ class EstimateSettings:
     )
     time: str | None = opt("Column with the time of a row: the latest rows are held out.")
     id_column: str | None = opt(
-        "Column with row identifiers: not a feature; --explain of rareclass score names similar "
-        "rare training rows by it."
+        "Column with row identifiers: not a feature; reasons of rareclass score name similar rare "
+        "training rows by it."
     )

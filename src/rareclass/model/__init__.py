@@ -22,9 +22,7 @@ def strict_option() -> Any:
 class ScoreSettings:
     """Settings of scoring a file."""
 
-    id_columns: tuple[str, ...] = opt(
-        "Column of DATA to copy to the scores. Many times.", (), names=("--id",)
-    )
+    id_columns: tuple[str, ...] = opt("Column of DATA to copy to the scores. Many times.", ())
     alerts_only: bool = opt("Write only the rows called rare, the highest score first.", False)
     top: int | None = opt("Number of rows with the highest scores.", rich_help_panel=_CALLS)
     threshold: float | None = opt("Rows above this score.", rich_help_panel=_CALLS)

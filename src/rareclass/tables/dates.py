@@ -274,7 +274,11 @@ def way_of_most(cells: pl.Series) -> str | None:
     """
     cells = without_zero_dates(cells).drop_nulls()
     few = cells.gather_every(1 + len(cells) // _FIRST)
-    found = {way: read_written(cells, way).local for way in DAY_FORMATS if _reads_some(few, way)}
+    found = {
+        way: read_written(cells, way).local
+        for way in DAY_FORMATS
+        if read_written(few, way).local.count()
+    }
     most = max((dates.count() for dates in found.values()), default=0)
     if most < max(1, cells.cast(pl.Float64, strict=False).count()):
         return None
@@ -282,10 +286,6 @@ def way_of_most(cells: pl.Series) -> str | None:
         return ISO_DAY
     best = {way: dates.drop_nulls() for way, dates in found.items() if dates.count() == most}
     return _best_first({way: _seen_of(each.to_physical(), None) for way, each in best.items()})[0]
-
-
-def _reads_some(cells: pl.Series, way: str) -> bool:
-    return read_written(cells, way).local.count() > 0
 
 
 class DateProfile:
