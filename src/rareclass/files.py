@@ -24,6 +24,8 @@ from rareclass.scratch_file import scratch_folder
 if TYPE_CHECKING:
     from polars import DataFrame
 
+# Endings of tables that are written, CSV the first.
+TABLE_SUFFIXES = (".csv", ".parquet", ".pq")
 # Attempts to lock a file that others remove in between.
 _TRIES = 20
 # Attempts to remove a folder into which others still write, and seconds between them.
@@ -89,7 +91,7 @@ def csv_bytes(frame: "DataFrame", **options: Any) -> memoryview:
 def write_table(path: Path, frame: "DataFrame") -> None:
     """Write a data frame as Parquet or, by any other ending, as CSV: whole or not at all."""
     with replacing(path) as temporary:
-        if path.suffix.lower() == ".parquet":
+        if path.suffix.lower() in TABLE_SUFFIXES[1:]:
             frame.write_parquet(temporary)
         else:
             temporary.write_bytes(csv_bytes(frame))

@@ -309,6 +309,7 @@ def test_outputs_never_replace_inputs_and_name_their_format(fitted, tmp_path):
         ("score", model, new, "--out", other),
         ("compare", *of_fraud, "--out", other),
         ("stream", *of_fraud, "--checkpoint", tmp_path / "run", "--alert-file", other),
+        ("review", *of_fraud, "--journal", tmp_path / "j", "--labelled", other),
     ):
         refusal(invoke(*words), ErrorKind.SETTING, f"{words[-2]} {other}", ".csv or .")
 

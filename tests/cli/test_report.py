@@ -180,7 +180,9 @@ def test_two_models_on_the_same_rows(fitted, tmp_path):
 
 def test_two_files_of_scores(scores, tmp_path):
     out = tmp_path / "r.html"
-    words = ("report", scores / "good.csv", scores / "bad.csv", "--truth", scores / "truth.csv")
+    good = tmp_path / "good.pq"
+    pl.read_csv(scores / "good.csv").write_parquet(good)
+    words = ("report", good, scores / "bad.csv", "--truth", scores / "truth.csv")
     done = run(*words, "--target", "y", "-o", out)
     says(done, "good is best", "significantly worse: bad")
     y = pl.read_csv(scores / "truth.csv")["y"].to_numpy()
@@ -190,7 +192,7 @@ def test_two_files_of_scores(scores, tmp_path):
         for text in (unescape(text_of(out.read_text())), printed):
             says(text, " ".join(filter(None, row)))
     more = ("-o", tmp_path / "x.html")
-    refusal(invoke(*words, *more), ErrorKind.COMBINATION, "good.csv", "--target")
+    refusal(invoke(*words, *more), ErrorKind.COMBINATION, "good.pq", "--target")
     alone = invoke(words[0], words[1], *words[3:], "-t", "y", *more)
     refusal(alone, ErrorKind.TOO_FEW_ROWS, "two files of scores")
 

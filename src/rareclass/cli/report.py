@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rareclass.tables.table_file import TablePlace
 
 _OPTIONS = ("target", "time", "groups", "costs", "rows", "id_column")
-_TABLES = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +65,7 @@ def report(asked: PageOptions) -> None:
     model, out, journal, truth = asked.model, asked.out, asked.journal, asked.truth
     data = None if asked.given is None else asked.table.place(asked.given, "DATA")
     from rareclass.report.reading import ReportOptions
+    from rareclass.tables.folders import format_of_name
 
     costs = None if asked.cost is None else costs_of(asked.cost)
     options = ReportOptions(
@@ -80,7 +80,7 @@ def report(asked: PageOptions) -> None:
         _refuse(options, "--journal", ("target", "time", "groups"))
         if data is None or others:
             raise _needs_data("--journal is for one model and the table of all rows.")
-    if model.is_file() and _TABLES & {each.lower() for each in model.suffixes}:
+    if model.is_file() and format_of_name(model) is not None:
         found = _of_scores(tuple(each for each in (model, data, *others) if each), truth, options)
     elif truth is not None:
         raise combination_error(

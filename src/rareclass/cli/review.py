@@ -11,7 +11,7 @@ from rich.console import Console
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.errors import combination_error, counted, needed_for, setting, setting_error
-from rareclass.files import check_output
+from rareclass.files import TABLE_SUFFIXES, check_output, check_suffix
 from rareclass.remote import path_of
 from rareclass.tables import ColumnSettings
 
@@ -126,6 +126,8 @@ def review(options: ReviewOptions) -> None:
     for name, path in (("--list", sheet), ("--labelled", labelled)):
         if path is not None:
             check_output(path, name, options.overwrite, {"TABLE": place, "--journal": journal})
+    if labelled is not None:
+        check_suffix(labelled, "--labelled", *TABLE_SUFFIXES)
     read = read_review_table(
         place,
         target,

@@ -26,7 +26,7 @@ from rareclass.errors import (
     setting,
     setting_error,
 )
-from rareclass.files import check_output, check_suffix, csv_bytes, replacing
+from rareclass.files import TABLE_SUFFIXES, check_output, check_suffix, csv_bytes, replacing
 from rareclass.model import ScoreSettings
 from rareclass.model.decisions import Decision, refuse_levels
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
@@ -40,7 +40,6 @@ from rareclass.tables.cells import type_name
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
-SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
 _UNLIKE = "unlike_training"
 # Levels that get a column of probabilities each.
 _MOST_LEVELS = 20
@@ -384,5 +383,5 @@ def _level_columns(model: Model) -> list[str]:
 
 def check_score_path(out: Path, data: TablePlace) -> None:
     """Raise `InputError` when scores of `data` cannot be written to `out`."""
-    check_suffix(out, setting("out"), *SCORE_SUFFIXES)
+    check_suffix(out, setting("out"), *TABLE_SUFFIXES)
     check_output(out, setting("out"), True, {"the file to be scored": data})
