@@ -12,8 +12,8 @@ from rareclass.cli.fit import fit_and_save
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import costs_of
 from rareclass.cli.score import print_scoring
-from rareclass.errors import command_line, existing_file, setting_error
-from rareclass.files import check_new
+from rareclass.errors import command_line
+from rareclass.files import check_new, check_own_folder, writing
 
 if TYPE_CHECKING:
     from rareclass.fit.demo import Outcome, Weeks
@@ -36,8 +36,7 @@ def demo(options: DemoOptions) -> None:
     scikit-learn's boosting where LightGBM is not installed.
     """
     out, seed, written = options.out, options.seed, options.written
-    if cli.on_this_machine(out, "--out").exists() and not out.is_dir():
-        raise existing_file(f"--out {out} is a file.", "Give the name of a folder.")
+    check_own_folder(cli.on_this_machine(out, "--out"), "--out", ())
     written.check({"--out": out})
     console = screen.output()
     from rareclass.fit.demo import FILES, boosted_trees, check_not_the_users, judge, write_payments
@@ -45,12 +44,8 @@ def demo(options: DemoOptions) -> None:
     check_not_the_users(out)
     for name in FILES:
         check_new(out / name, "The file", written.overwrite)
-    try:
+    with writing(out, "Choose another folder with --out."):
         weeks = write_payments(out, seed)
-    except OSError as error:
-        raise setting_error(
-            f"Cannot use the folder {out}: {error.strerror}.", "Choose another with --out."
-        ) from error
     console.print(
         f"Simulated card payments: {weeks.n_train_days} days to train on, "
         f"{weeks.n_test_days} days to test on.",

@@ -55,9 +55,7 @@ def threshold(options: ThresholdOptions) -> None:
     data = None if given is None else options.table.place(given, "DATA")
     score, rare_class, out = options.score, options.rare_class, options.out
     written = options.written
-    if score is not None:
-        asked.check_score(score)
-    rule = asked.rule(options.time)
+    rule = asked.rule(options.time, score)
     needs_all = rare_class is not None or (rule is not None and rule.needs_time)
     if journal is not None and (data is None or needs_all):
         raise combination_error(

@@ -1,6 +1,7 @@
 """The options that say what a threshold is to keep."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from rareclass.cli import command as cli
@@ -49,14 +50,22 @@ class RuleOptions:
         "probabilities are adjusted to it as well."
     )
 
-    def rule(self, time: str | None) -> "DecisionRule | None":
-        """Return the rule that the options name, None for none; `time` is a column of times."""
+    def rule(self, time: str | None, threshold: float | None = None) -> "DecisionRule | None":
+        """Return the rule that the options name, None for none or where a `threshold` is given.
+
+        `time` is a column of times.
+        """
         if self.prevalence is not None and not 0.0 < self.prevalence < 1.0:
             raise setting_error(
                 f"--prevalence {self.prevalence} is not between 0 and 1.",
                 "Give the share of rare rows, such as 0.002.",
             )
-        given = {name: value for name, value in vars(self).items() if value is not None}
+        if threshold is not None and not abs(threshold) < inf:
+            raise setting_error(
+                f"--threshold {threshold} is not a finite number.", "Give a score, such as 2.5."
+            )
+        given = {"threshold": threshold, **vars(self)}
+        given = {name: value for name, value in given.items() if value is not None}
         sure = {name: given.pop(name) for name in ("confidence", "prevalence") if name in given}
         if len(given) > 1:
             first, second = list(given)[:2]
@@ -64,7 +73,7 @@ class RuleOptions:
                 f"{setting(first)} and {setting(second)} both set the threshold.",
                 "Give one of them.",
             )
-        if not given:
+        if not given or threshold is not None:
             if "confidence" in sure:
                 raise combination_error(
                     "--confidence needs a rule for the threshold.",
@@ -105,18 +114,6 @@ class RuleOptions:
             wanted: dict[str, Any] = {"per" if isinstance(rows, str) else "rows": rows, **shared}
             return ThresholdRule.max_alerts(number, **wanted)
         return getattr(ThresholdRule, name)(value, **shared)
-
-    def check_score(self, score: float) -> None:
-        """Raise `InputError` where a threshold given as a score is none, or has a rule as well."""
-        if not abs(score) < float("inf"):
-            raise setting_error(
-                f"--threshold {score} is not a finite number.", "Give a score, such as 2.5."
-            )
-        for name, value in vars(self).items():
-            if value is not None and name != "prevalence":
-                raise combination_error(
-                    f"--threshold and {setting(name)} both set the threshold.", "Give one of them."
-                )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -225,7 +225,7 @@ def with_threshold(
     rule = wanted if isinstance(wanted, DecisionRule) else None
     values = NO_VALUES
     if data is None:
-        own = _held_out(model, rule)
+        own = held_out_of(model, rule)
         is_any = rare_class is None
         if is_any and rule is not None and rule.rule.prevalence is None:  # the model knows it
             at_stated = replace(rule.rule, prevalence=model.stated_prevalence)
@@ -362,7 +362,8 @@ def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
     return ScoredRows(y, classes.probability[:, k], rows.weight, rows.places)
 
 
-def _held_out(model: "Model", rule: DecisionRule | None) -> ScoredRows:
+def held_out_of(model: "Model", rule: DecisionRule | None = None) -> ScoredRows:
+    """Return the held-out scores of a model file; raise `InputError` where a rule needs others."""
     lacks = "" if model.held_out is not None else "no scores of rows held out"
     if model.held_out is not None and rule is not None and (rule.columns or rule.needs_time):
         what = f"costs by {rule.columns[0]}" if rule.columns else "alerts a day"

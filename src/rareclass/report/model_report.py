@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import command_line, counted, first_names, left_out_text, unsupported
+from rareclass.errors import command_line, counted, first_names, left_out_text
 from rareclass.metrics import CheckedMeasures, Interval
 from rareclass.metrics.intervals import amount_text
 from rareclass.metrics.weighted_rate import WeightedRate
@@ -17,6 +17,7 @@ from rareclass.model.drift import ColumnDrift, drift_of
 from rareclass.model.evaluate import Promises
 from rareclass.model.facts import CombinationFacts, KernelFacts, ModelFacts, MomentFacts
 from rareclass.model.model import Model
+from rareclass.model.threshold import held_out_of
 from rareclass.model.times import day_of
 from rareclass.report.columns_section import data_section, features_section, moved_section
 from rareclass.report.model_card import JudgedModel, card_section
@@ -92,12 +93,7 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
     Raises `InputError` where the file keeps none, or the model is of levels.
     """
     check_rare_class(content)
-    facts, held = content.facts, content.held_out
-    if held is None or len(np.unique(held.y == 1)) < 2:
-        raise unsupported(
-            f"{model} has no scores of rows held out.",
-            "Give a file with the target that the model did not learn from.",
-        )
+    facts, held = content.facts, held_out_of(content)
     judged = replace(
         JudgedModel.of(content, held.y == 1, held.scores, held.weight, costs=costs, held_out=True),
         columns=[
