@@ -274,11 +274,8 @@ def way_of_most(cells: pl.Series) -> str | None:
     """
     cells = without_zero_dates(cells).drop_nulls()
     few = cells.gather_every(1 + len(cells) // _FIRST)
-    found = {
-        way: read_written(cells, way).local
-        for way in DAY_FORMATS
-        if read_written(few, way).local.count()
-    }
+    likely = [way for way in DAY_FORMATS if _written_as(few, way).local.count()]
+    found = {way: read_written(cells, way).local for way in likely}
     most = max((dates.count() for dates in found.values()), default=0)
     if most < max(1, cells.cast(pl.Float64, strict=False).count()):
         return None
