@@ -28,33 +28,33 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 3111,
+    "cli": 2996,
     "compare": 1400,
     "decide": 2014,
     "encoding": 2881,
     "ensemble": 2956,
     "estimators": 347,
     "explain": 375,
-    "fit": 1830,
+    "fit": 1844,
     "folds": 486,
     "hunt": 892,
     "hyperball": 1892,
     "kernels": 588,
     "labels": 900,
     "metrics": 1874,
-    "model": 4011,
+    "model": 4020,
     "moments": 1573,
     "online": 2341,
     "ranking": 3740,
-    "report": 3077,
+    "report": 3073,
     "review": 1088,
     "rows": 1818,
     "serving": 1417,
-    "single files": 2003,
-    "stream": 1971,
-    "tables": 4083,
+    "single files": 2004,
+    "stream": 1951,
+    "tables": 4124,
 }
-MOST_LINES = {"src/rareclass": 74_373, "tests": 52_894, "benchmarks": 17_822}
+MOST_LINES = {"src/rareclass": 74_313, "tests": 52_895, "benchmarks": 17_822}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -25,7 +25,10 @@ LARGEST_SEED = 2**32 - 1
 def opt(help: str, default: Any = None, **limits: Any) -> Any:
     """Field of a class of settings: its default, and what the command line shows, checks and reads.
 
-    `limits` are those of `rareclass.cli.command.option`, such as min, max and reads.
+    `limits` are min, max and others that typer knows, and two of our own. ``reads(name, text)``
+    makes the value of what was typed. ``names`` are those of the option, by default the field's as
+    `rareclass.errors.setting` has it. A `Path` may be a URL. A tuple may be given many times, and
+    as words with commas between them.
     """
     return field(default=default, metadata={"help": help, **limits})
 

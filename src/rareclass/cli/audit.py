@@ -12,6 +12,7 @@ from rareclass.cli.fit_text import print_data
 from rareclass.cli.method import Effort, effort_option
 from rareclass.errors import counted
 from rareclass.files import check_output
+from rareclass.parameters import opt
 from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
@@ -33,15 +34,11 @@ class AuditOptions:
     out: Path = cli.out_option("CSV file of rows to check.")
     positive: tuple[str, ...] = cli.positive_option()
     columns: ColumnSettings
-    id_column: str | None = cli.option(
-        "Column with row identifiers, to name rows by: not a feature."
-    )
-    top: int = cli.option("Rows to list of each kind.", default=50, min=1)
-    repeats: int = cli.option(
-        "Models with different folds, whose scores are averaged.", default=2, min=1
-    )
-    members: tuple[str, ...] = cli.option(
-        "Ensemble member, as for rareclass fit.", default=(), show_default="auto"
+    id_column: str | None = opt("Column with row identifiers, to name rows by: not a feature.")
+    top: int = opt("Rows to list of each kind.", 50, min=1)
+    repeats: int = opt("Models with different folds, whose scores are averaged.", 2, min=1)
+    members: tuple[str, ...] = opt(
+        "Ensemble member, as for rareclass fit.", (), show_default="auto"
     )
     effort: Effort = effort_option("standard")
     seed: int = cli.seed_option("Same seed, same rows.")

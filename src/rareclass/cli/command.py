@@ -17,7 +17,7 @@ from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print
 from rareclass.errors import InputError, option_name, setting_error, system_faults
 from rareclass.files import Location, check_output
 from rareclass.findings import TableWarning
-from rareclass.parameters import LARGEST_SEED
+from rareclass.parameters import LARGEST_SEED, opt
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables import TextSettings
 
@@ -33,28 +33,6 @@ REQUIRED = MISSING
 _TO_SCREEN = Path("-")
 
 
-def option(
-    help: str,
-    *names: str,
-    default: Any = None,
-    reads: Callable[[str, str], Any] | None = None,
-    **more: Any,
-) -> Any:
-    """Field of a class of options; ``reads(name, text)`` makes its value of what was typed.
-
-    Its name is the field's as `rareclass.errors.setting` has it, where no `names` are given. A
-    `Path` may be a URL. A tuple is an option that may be given many times, and words of it with
-    commas between them (`listed`).
-    """
-    about = {"help": help, "names": names, "reads": reads, **more}
-    return field(default=default, metadata=about)
-
-
-def flag(help: str, *names: str) -> Any:
-    """Field of a class of options that is False unless its option is given."""
-    return option(help, *names, default=False)
-
-
 def argument(help: str, metavar: str | None = None, default: Any = REQUIRED) -> Any:
     """Field of a class of options that is given by its place."""
     return field(default=default, metadata={"argument": typer.Argument(help=help, metavar=metavar)})
@@ -67,17 +45,25 @@ def local_file(given: str) -> Path:
 
 def out_option(help: str, default: Any = REQUIRED) -> Any:
     """Option ``--out`` of what a command writes."""
-    return option(help, "--out", "-o", default=default)
+    return opt(
+        help,
+        default,
+        names=("--out", "-o"),
+    )
 
 
 def target_option(help: str, default: Any = REQUIRED) -> Any:
     """Option ``--target`` of the column with the labels."""
-    return option(help, "--target", "-t", default=default)
+    return opt(
+        help,
+        default,
+        names=("--target", "-t"),
+    )
 
 
 def seed_option(help: str) -> Any:
     """Option of a seed: the same range for every command."""
-    return option(help, default=0, min=0, max=LARGEST_SEED)
+    return opt(help, 0, min=0, max=LARGEST_SEED)
 
 
 def model_argument(
@@ -89,10 +75,10 @@ def model_argument(
 
 def positive_option() -> Any:
     """Option ``--positive`` of the rare class."""
-    return option(
+    return opt(
         "Label of the rare class. Many times: each is a rare class. By default the less frequent "
         "of two labels; of more, all but the one of most rows.",
-        default=(),
+        (),
     )
 
 
@@ -107,7 +93,7 @@ def opened(path: Path) -> "Model":
 
 def journal_option() -> Any:
     """Option ``--journal`` of the rows that were checked."""
-    return option(
+    return opt(
         "Journal of rareclass review, or CSV file of checked rows, where only some rows of DATA "
         "have a known class.",
         parser=local_file,
@@ -116,7 +102,7 @@ def journal_option() -> Any:
 
 def overwrite_option() -> Any:
     """Option ``--overwrite``."""
-    return flag("Replace existing files.")
+    return opt("Replace existing files.", False)
 
 
 def listed(texts: Iterable[str]) -> tuple[str, ...]:
@@ -148,7 +134,7 @@ class TableOptions:
     """Options on how a table is read."""
 
     text: TextSettings
-    query: str | None = option(
+    query: str | None = opt(
         "SQL that gives the rows, where the table is a database: "
         "postgresql://user@host/database, sqlite:///file.db or duckdb:///file.duckdb."
     )
@@ -192,8 +178,8 @@ class TableOptions:
 class JsonOption:
     """The option ``--json``: what a command found, as a file for scripts."""
 
-    json_file: Path | None = option(
-        "Also write the results as JSON to this file; - prints nothing but JSON.", "--json"
+    json_file: Path | None = opt(
+        "Also write the results as JSON to this file; - prints nothing but JSON.", names=("--json",)
     )
 
     @property

@@ -14,7 +14,7 @@ from rareclass.cli import screen
 from rareclass.cli.method import read_seconds
 from rareclass.errors import combination_error, counted, seconds_text, setting
 from rareclass.files import check_output, check_suffix
-from rareclass.parameters import parse_number
+from rareclass.parameters import opt, parse_number
 from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
@@ -35,42 +35,40 @@ class CompareOptions:
         "TRAIN | FILE...",
     )
     target: str | None = cli.target_option("Column that holds the classes.", None)
-    scores: bool = cli.flag("The files hold scores, of any origin.", "--scores")
-    truth: Path | None = cli.option("File with the classes. By default a file of scores has them.")
-    score: tuple[str, ...] = cli.option(
+    scores: bool = opt("The files hold scores, of any origin.", False, names=("--scores",))
+    truth: Path | None = opt("File with the classes. By default a file of scores has them.")
+    score: tuple[str, ...] = opt(
         "Column of scores. Many times: several of each file.",
-        default=(),
+        (),
         show_default="score, probability, or the only column of numbers",
     )
-    id_column: str | None = cli.option("Column that rows of scores are matched by.")
-    methods: tuple[str, ...] = cli.option(
+    id_column: str | None = opt("Column that rows of scores are matched by.")
+    methods: tuple[str, ...] = opt(
         "Method to compare. Many times, or with commas: auto, rankrc, mibc, lightgbm, xgboost, "
         "catboost, hgb, forest, balanced-forest, extra-trees, easy-ensemble, logistic, svm.",
-        default=(),
+        (),
         show_default="the quick ones; all for all that are installed",
     )
     positive: tuple[str, ...] = cli.positive_option()
     columns: ColumnSettings
-    groups: str | None = cli.option(
+    groups: str | None = opt(
         "Column of groups, such as customers: rows of one group are held out together and counted "
         "as one."
     )
-    weight: str | None = cli.option(
-        "Column with the number of rows that each row of scores stands for."
-    )
-    by: str | None = cli.option("Column whose values are also compared separately.")
-    time: str | None = cli.option(
+    weight: str | None = opt("Column with the number of rows that each row of scores stands for.")
+    by: str | None = opt("Column whose values are also compared separately.")
+    time: str | None = opt(
         "Column with the time of a row: later rows are predicted from earlier ones."
     )
-    folds: int | None = cli.option("Folds of the cross-validation.", min=2, show_default="5")
-    time_budget: float | None = cli.option(
+    folds: int | None = opt("Folds of the cross-validation.", min=2, show_default="5")
+    time_budget: float | None = opt(
         "Stop a method that takes longer, all folds together: seconds, or one such as 5m.",
         reads=read_seconds,
         show_default="none",
     )
-    k: tuple[int, ...] = cli.option(
+    k: tuple[int, ...] = opt(
         "Also compare precision at k. Many times.",
-        default=(),
+        (),
         reads=partial(parse_number, words={}, remedy="Give a whole number.", is_whole=True),
     )
     seed: int = cli.seed_option("Seed of folds and methods.")

@@ -12,6 +12,7 @@ from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.errors import combination_error, counted, left_out_text
 from rareclass.model import strict_option
+from rareclass.parameters import opt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +38,13 @@ class EvaluateOptions:
         "File or folder with the target: CSV, JSON lines, Parquet, svmlight; or a database.",
         "DATA",
     )
-    time: str | None = cli.option(
+    time: str | None = opt(
         "Column of DATA with the time of a row, for alerts a day.",
         show_default="that of the training",
     )
     strict: bool = strict_option()
     journal: Path | None = cli.journal_option()
-    missed_cases: float | None = cli.option(
+    missed_cases: float | None = opt(
         "Also correct precision for rare rows that DATA labels as majority: their share of all "
         "rare rows, such as 0.2.",
         metavar="SHARE",
@@ -194,9 +195,10 @@ class MonitorOptions:
     given: str = cli.argument(
         "File or folder of new rows, of any size; no labels are needed. Or a database.", "NEW"
     )
-    strict: bool = cli.flag(
+    strict: bool = opt(
         "Exit with code 3 if a column is absent, a column or the scores have moved far, or alerts "
-        "are significantly twice or half as frequent as on held-out rows."
+        "are significantly twice or half as frequent as on held-out rows.",
+        False,
     )
     written: cli.OutputOptions
     table: cli.TableOptions

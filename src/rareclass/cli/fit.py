@@ -16,6 +16,7 @@ from rareclass.cli.rule import FitRuleOptions
 from rareclass.errors import InputError
 from rareclass.files import Location, check_output
 from rareclass.fit import EstimateSettings
+from rareclass.parameters import opt
 from rareclass.remote import RemotePath
 from rareclass.tables import ColumnSettings
 
@@ -38,27 +39,28 @@ class FitOptions:
     positive: tuple[str, ...] = cli.positive_option()
     columns: ColumnSettings
     method: MethodOptions
-    copies: Literal["weigh", "drop"] = cli.option(
-        "Duplicate rows: weigh counts all of them, drop counts one.", default="weigh"
+    copies: Literal["weigh", "drop"] = opt(
+        "Duplicate rows: weigh counts all of them, drop counts one.", "weigh"
     )
     estimate: EstimateSettings
     threshold: FitRuleOptions
-    no_baseline: bool = cli.flag(
+    no_baseline: bool = opt(
         "Do not train histogram boosting and logistic regression for comparison, as methods other "
-        "than auto do."
+        "than auto do.",
+        False,
     )
     seed: int = cli.seed_option("Same seed, same model.")
-    no_refit: bool = cli.flag("Do not train the saved model on the held-out rows.")
-    memory: int | None = cli.option(
+    no_refit: bool = opt("Do not train the saved model on the held-out rows.", False)
+    memory: int | None = opt(
         "Most memory to use, such as 4GiB. By default all that is free.", reads=cli.read_bytes
     )
-    report: Path | None = cli.option(
+    report: Path | None = opt(
         "Also write an HTML page on the rows held out, as rareclass report does."
     )
-    details: bool = cli.flag("Also print every column, member and parameter.")
+    details: bool = opt("Also print every column, member and parameter.", False)
     written: cli.OutputOptions
     table: cli.TableOptions
-    scratch: Path | None = cli.option(
+    scratch: Path | None = opt(
         "Folder for tables too large for memory. By default TMPDIR or /var/tmp.",
         parser=cli.local_file,
     )

@@ -12,6 +12,7 @@ from rareclass.cli import screen
 from rareclass.cli.review import VerdictOptions, print_known
 from rareclass.errors import counted, first_names
 from rareclass.hunt import HuntSettings
+from rareclass.parameters import opt
 from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
@@ -32,18 +33,15 @@ class HuntOptions:
         "DATA",
     )
     target: str = cli.target_option("Column with the labels; empty where a row is unlabelled.")
-    rare: tuple[str, ...] = cli.option(
-        "Label of confirmed cases. Many times: one ball for each.", default=cli.REQUIRED
+    rare: tuple[str, ...] = opt(
+        "Label of confirmed cases. Many times: one ball for each.", cli.REQUIRED
     )
     out: Path = cli.out_option("Folder to write.")
-    cleared: tuple[str, ...] = cli.option(
-        "Label of rows that are not cases. Many times.", default=()
-    )
-    ignore: tuple[str, ...] = cli.option("Label to treat as unlabelled. Many times.", default=())
-    journal: Path | None = cli.option(
+    cleared: tuple[str, ...] = opt("Label of rows that are not cases. Many times.", ())
+    ignore: tuple[str, ...] = opt("Label to treat as unlabelled. Many times.", ())
+    journal: Path | None = opt(
         "Journal of verdicts, as of rareclass review; the list is its next round.",
-        "--journal",
-        "-j",
+        names=("--journal", "-j"),
     )
     verdicts: VerdictOptions
     columns: ColumnSettings

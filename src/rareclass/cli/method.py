@@ -6,9 +6,8 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
-from rareclass.cli import command as cli
 from rareclass.errors import combination_error, setting, setting_error
-from rareclass.parameters import parse_number
+from rareclass.parameters import opt, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +21,10 @@ Effort = Literal["quick", "standard", "thorough"]
 
 def effort_option(default: Effort | None, **more: Any) -> Any:
     """Option ``--effort`` of the plan of auto."""
-    return cli.option(
+    return opt(
         "Plan of auto: quick (half of the time), standard, or thorough (more members and rows). "
         "The same rows, seed and effort give the same model.",
-        default=default,
+        default,
         metavar="EFFORT",
         **more,
     )
@@ -61,37 +60,37 @@ _OWN: dict[MethodName, tuple[str, ...]] = {
 class MethodOptions:
     """Options on how to learn; None where the user gave none."""
 
-    method: MethodName = cli.option(
+    method: MethodName = opt(
         "auto: an ensemble of trees, kernel machines and linear models. rankrc: one kernel "
         "machine, for numeric columns. mibc: a linear model, for very wide or very large tables. "
         "ordinal-rankrc: a kernel machine for ordered levels, such as grades.",
-        default="auto",
+        "auto",
         metavar="METHOD",
     )
     effort: Effort | None = effort_option(None, show_default="standard")
-    time_budget: float | None = cli.option(
+    time_budget: float | None = opt(
         "Time limit of training with auto: seconds, 5m or 1h. It cuts the plan, and the model "
         "then depends on the speed of the machine. Ctrl-C keeps the members so far.",
         reads=read_seconds,
         show_default="none",
     )
-    objective: str | None = cli.option(
+    objective: str | None = opt(
         "Measure that auto maximises on held-out rows: average-precision, roc-auc, precision-at-k "
         "(k: the number of rare rows), or precision-at=100.",
         show_default="average-precision",
     )
-    members: tuple[str, ...] = cli.option(
+    members: tuple[str, ...] = opt(
         "Ensemble member of auto: kernel, trees, or a name that fit --details prints. Many times.",
-        default=(),
+        (),
         show_default="auto",
     )
-    lam: float | None = cli.option(
+    lam: float | None = opt(
         "Regularisation strength of rankrc and ordinal-rankrc: a number such as 0.01 or 2^-8; "
         "auto cross-validates.",
         reads=parse_number,
         show_default="auto",
     )
-    width: float | str | None = cli.option(
+    width: float | str | None = opt(
         "Kernel width of rankrc: a number (sigma), mean (the mean distance of rows), or auto: "
         "cross-validated with lam beyond 20,000 rows, else mean.",
         reads=partial(
@@ -101,15 +100,15 @@ class MethodOptions:
         ),
         show_default="auto",
     )
-    covariance: Literal["full", "diagonal", "factor"] | None = cli.option(
+    covariance: Literal["full", "diagonal", "factor"] | None = opt(
         "Covariance estimate of mibc: full, diagonal or factor.",
         metavar="KIND",
         show_default="full; diagonal for svmlight and above 1,000 encoded columns",
     )
-    levels: tuple[str, ...] = cli.option(
+    levels: tuple[str, ...] = opt(
         "Levels of the target of ordinal-rankrc from the lowest to the highest, such as "
         "low,medium,high. The last level ranks first.",
-        default=(),
+        (),
         show_default="numbers by size",
     )
 

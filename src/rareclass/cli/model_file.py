@@ -9,6 +9,7 @@ from rareclass.cli import screen
 from rareclass.cli.rule import RuleOptions, rule_option
 from rareclass.errors import combination_error, setting_error, unsupported
 from rareclass.files import check_output
+from rareclass.parameters import opt
 
 if TYPE_CHECKING:
     from rareclass.model.facts import ModelFacts
@@ -34,12 +35,12 @@ class ThresholdOptions:
         "Model file to write. Without it the threshold is shown.", None
     )
     score: float | None = rule_option("The threshold itself, a score.", "--threshold")
-    rare_class: str | None = cli.option(
+    rare_class: str | None = opt(
         "One of several rare classes: the threshold is of its probability. all: each has a "
         "threshold, and the rule is for rows that are called any class."
     )
     rule: RuleOptions
-    time: str | None = cli.option("Column of DATA with the time of a row, for alerts a day.")
+    time: str | None = opt("Column of DATA with the time of a row, for alerts a day.")
     journal: Path | None = cli.journal_option()
     written: cli.OutputOptions
     table: cli.TableOptions

@@ -9,6 +9,7 @@ from rareclass.cli import screen
 from rareclass.cli.rule import COSTS, costs_of
 from rareclass.errors import InputError, combination_error, setting
 from rareclass.files import check_output
+from rareclass.parameters import opt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,19 +37,16 @@ class PageOptions:
         None,
     )
     target: str | None = cli.target_option("Column with the classes, if it has another name.", None)
-    time: str | None = cli.option("Column with the time of a row, for alerts a day.")
-    groups: str | None = cli.option("Column of subgroups, each evaluated separately.")
-    id_column: str | None = cli.option("Column with row identifiers, shown with single rows.")
-    cost: str | None = cli.option(COSTS)
-    compare: tuple[Path, ...] = cli.option(
-        "Model to compare with on the same rows. May be given many times.", default=()
+    time: str | None = opt("Column with the time of a row, for alerts a day.")
+    groups: str | None = opt("Column of subgroups, each evaluated separately.")
+    id_column: str | None = opt("Column with row identifiers, shown with single rows.")
+    cost: str | None = opt(COSTS)
+    compare: tuple[Path, ...] = opt(
+        "Model to compare with on the same rows. May be given many times.", ()
     )
-    truth: Path | None = cli.option("File with the classes, where files of scores lack them.")
-    rows: int = cli.option(
-        "Number of rows with the highest scores to show, with their cells.",
-        default=0,
-        min=0,
-        max=100,
+    truth: Path | None = opt("File with the classes, where files of scores lack them.")
+    rows: int = opt(
+        "Number of rows with the highest scores to show, with their cells.", 0, min=0, max=100
     )
     journal: Path | None = cli.journal_option()
     written: cli.OutputOptions

@@ -12,6 +12,7 @@ from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.errors import combination_error, counted, needed_for, setting, setting_error
 from rareclass.files import TABLE_SUFFIXES, check_output, check_suffix
+from rareclass.parameters import opt
 from rareclass.remote import path_of
 from rareclass.tables import ColumnSettings
 
@@ -37,20 +38,20 @@ _SCORED_BY = {
 class ListOptions:
     """Options on the next list."""
 
-    budget: int = cli.option("Rows to check in this round.", default=50)
-    teaches: float = cli.option("Share of rows whose labels teach the model most.", default=0.1)
-    random: float = cli.option("Share of rows drawn at random, by known chances.", default=0.1)
+    budget: int = opt("Rows to check in this round.", 50)
+    teaches: float = opt("Share of rows whose labels teach the model most.", 0.1)
+    random: float = opt("Share of rows drawn at random, by known chances.", 0.1)
     seed: int = cli.seed_option("Same seed, same list.")
-    skip_open: bool = cli.flag("Make a new list although rows of the last one lack a verdict.")
+    skip_open: bool = opt("Make a new list although rows of the last one lack a verdict.", False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictOptions:
     """Options on verdicts that are read first."""
 
-    key: str | None = cli.option("Column that names the rows; by default row numbers.")
-    verdicts: Path | None = cli.option("List with verdicts filled in, to read first.")
-    correct: bool = cli.flag("Verdicts may replace earlier ones.")
+    key: str | None = opt("Column that names the rows; by default row numbers.")
+    verdicts: Path | None = opt("List with verdicts filled in, to read first.")
+    correct: bool = opt("Verdicts may replace earlier ones.", False)
 
     def check(self, journal: Path | None, replaced: Path | None = None) -> None:
         """Raise `InputError` where there is no journal for verdicts, or it could not stay there."""
@@ -82,19 +83,21 @@ class ReviewOptions:
     given: tuple[str, ...] = cli.argument(
         "Model, or none, and the table to review.", "[MODEL] TABLE"
     )
-    journal: Path = cli.option(
-        "Journal to continue, or to start.", "--journal", "-j", default=cli.REQUIRED
+    journal: Path = opt(
+        "Journal to continue, or to start.",
+        cli.REQUIRED,
+        names=("--journal", "-j"),
     )
     target: str | None = cli.target_option("Column of labels; by default the model's.", None)
     positive: tuple[str, ...] = cli.positive_option()
-    rest: tuple[str, ...] = cli.option("Label of rows that are not rare. Many times.", default=())
-    ignore: tuple[str, ...] = cli.option("Label to treat as unknown. Many times.", default=())
-    sheet: Path | None = cli.option("CSV file to write the list to.", "--list")
-    labelled: Path | None = cli.option(
+    rest: tuple[str, ...] = opt("Label of rows that are not rare. Many times.", ())
+    ignore: tuple[str, ...] = opt("Label to treat as unknown. Many times.", ())
+    sheet: Path | None = opt("CSV file to write the list to.", names=("--list",))
+    labelled: Path | None = opt(
         "File to write TABLE to with the labels known so far, for rareclass fit: .csv or .parquet."
     )
-    page: bool = cli.flag("Check the rows on a local page.")
-    port: int = cli.option("Port of the page.", default=8080, min=0, max=65535)
+    page: bool = opt("Check the rows on a local page.", False)
+    port: int = opt("Port of the page.", 8080, min=0, max=65535)
     verdicts: VerdictOptions
     listing: ListOptions
     columns: ColumnSettings

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from rareclass.cli import command as cli
 from rareclass.errors import InputError, combination_error, setting, setting_error
+from rareclass.parameters import opt
 
 if TYPE_CHECKING:
     from rareclass.model.threshold import DecisionRule
@@ -19,7 +19,7 @@ COSTS = (
 
 def rule_option(help: str, *names: str, **more: Any) -> Any:
     """Option among those of which one sets the threshold."""
-    return cli.option(help, *names, rich_help_panel=PANEL, **more)
+    return opt(help, names=names, rich_help_panel=PANEL, **more)
 
 
 @dataclass(frozen=True, kw_only=True)

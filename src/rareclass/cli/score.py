@@ -12,6 +12,7 @@ from rareclass.cli.method import read_seconds
 from rareclass.errors import needed_for
 from rareclass.files import check_output
 from rareclass.model import ScoreSettings
+from rareclass.parameters import opt
 
 if TYPE_CHECKING:
     from rareclass.model.score_file import Scoring
@@ -69,38 +70,32 @@ class ServeOptions:
     """Options of ``rareclass serve``."""
 
     model: Path = cli.model_argument()
-    host: str = cli.option(
-        "Address to listen at; 0.0.0.0: all addresses of this machine.", default="127.0.0.1"
-    )
-    port: int = cli.option("Port; 0: any free one.", default=8080, min=0, max=65535)
-    token_file: Path | None = cli.option(
+    host: str = opt("Address to listen at; 0.0.0.0: all addresses of this machine.", "127.0.0.1")
+    port: int = opt("Port; 0: any free one.", 8080, min=0, max=65535)
+    token_file: Path | None = opt(
         "File with the token that requests must carry. By default the environment variable "
         "RARECLASS_TOKEN, if set.",
         parser=cli.local_file,
     )
-    max_rows: int = cli.option("Most rows.", default=10_000, min=1, rich_help_panel=_LIMITS)
-    max_body: int = cli.option(
+    max_rows: int = opt("Most rows.", 10_000, min=1, rich_help_panel=_LIMITS)
+    max_body: int = opt(
         "Largest body.",
-        default=16 << 20,
+        16 << 20,
         reads=cli.read_bytes,
         show_default="16MiB",
         rich_help_panel=_LIMITS,
     )
-    max_requests: int = cli.option(
-        "Most requests at once.", default=64, min=1, rich_help_panel=_LIMITS
-    )
-    timeout: float = cli.option(
+    max_requests: int = opt("Most requests at once.", 64, min=1, rich_help_panel=_LIMITS)
+    timeout: float = opt(
         "Most time for an answer: seconds, or one such as 1m.",
-        default=10.0,
+        10.0,
         reads=read_seconds,
         show_default="10",
         rich_help_panel=_LIMITS,
     )
-    threads: int = cli.option("Threads for requests of many rows.", default=1, min=1)
-    reload: bool = cli.option("Load a new model file when it appears, after a check.", default=True)
-    log_requests: bool = cli.option(
-        "Write a line of JSON for each request to standard error.", default=True
-    )
+    threads: int = opt("Threads for requests of many rows.", 1, min=1)
+    reload: bool = opt("Load a new model file when it appears, after a check.", True)
+    log_requests: bool = opt("Write a line of JSON for each request to standard error.", True)
 
 
 @cli.command

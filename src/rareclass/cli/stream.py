@@ -27,6 +27,7 @@ from rareclass.errors import (
     first_names,
     unsupported,
 )
+from rareclass.parameters import opt
 from rareclass.remote import RemotePath, path_of
 from rareclass.stream.options import (
     StreamOptions,
@@ -52,39 +53,37 @@ class StreamCommandOptions:
 
     source: str = cli.argument("CSV, JSON lines or Parquet file, a folder of them, or - for stdin.")
     target: str = cli.target_option("Column that holds the classes; may be empty.")
-    checkpoint: Path = cli.option(
-        "Folder for checkpoints, log, scores and rejected rows.", default=cli.REQUIRED
-    )
+    checkpoint: Path = opt("Folder for checkpoints, log, scores and rejected rows.", cli.REQUIRED)
     learner: Literal[
         "auto", "cbr", "cbr-diagonal", "oam", "opauc", "adaoam", "uniexp", "logistic", "mixture"
-    ] = cli.option(
+    ] = opt(
         "cbr, cbr-diagonal, oam, opauc, adaoam, uniexp, logistic, or mixture: several learners "
         "weighted by how well they have ranked. auto keeps the learner of the folder; in a new "
         "folder it is mixture.",
-        default="auto",
+        "auto",
         metavar="LEARNER",
     )
-    param: tuple[str, ...] = cli.option(
+    param: tuple[str, ...] = opt(
         "Parameter of the learner as NAME=VALUE, such as C=0.5. Many times. cbr and cbr-diagonal "
         "have C=2^-10 and class_weight=balanced by default.",
-        default=(),
+        (),
     )
-    tails: Literal["asinh", "clip", "linear"] | None = cli.option(
+    tails: Literal["asinh", "clip", "linear"] | None = opt(
         "Outliers: asinh transform, clip at 10 standard deviations, or linear, no change. By "
         "default linear for mixture, else asinh."
     )
     columns: ColumnSettings
     plain: StreamSettings
-    alert_file: Path | None = cli.option("File to append alerts to, with reasons: .jsonl or .csv.")
-    alerts: str | None = cli.option(
+    alert_file: Path | None = opt("File to append alerts to, with reasons: .jsonl or .csv.")
+    alerts: str | None = opt(
         "Most alerts: 50/day, which needs --time, or 50/10000 for as many rows. By default --top "
         "in --window rows."
     )
-    on_drift: Literal["auto", "report", "reset"] = cli.option(
+    on_drift: Literal["auto", "report", "reset"] = opt(
         "When columns drift or a measure falls: report prints it; reset also resets the learner's "
         "step sizes, so that it adapts quickly. auto keeps the setting of the folder; in a new "
         "folder it is reset for mixture, else report.",
-        default="auto",
+        "auto",
     )
     written: cli.JsonOption
     texts: TextSettings

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rareclass.errors import InputError, bad_cell, setting, setting_error
 from rareclass.tables.cells import is_empty, shown
 from rareclass.tables.dates import ISO_DAY, read_written, way_of_most
-from rareclass.tables.reading import read_strings
+from rareclass.tables.reading import read_strings, typed_dates
 
 # Days a row must share, on average, with others: else the column is no time of days.
 _LEAST_A_DAY = 2.0
@@ -37,8 +37,7 @@ def read_moments(column: pl.Series, way: str | None) -> pl.Series:
     rows come from.
     """
     if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
-        column = column.cast(pl.Datetime("us", getattr(column.dtype, "time_zone", None)))
-        local = column.dt.replace_time_zone(None)
+        local = typed_dates(column).local
         return local if way else local.clear(len(column))
     if way:
         return read_written(_words(column), way).local

@@ -146,7 +146,7 @@ def read_dates(
     """
     if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
         _check_years(cells, first_row)
-        return _by_the_clock_of(_typed_dates(cells), cells, first_row, zone)
+        return _by_the_clock_of(typed_dates(cells), cells, first_row, zone)
     if cells.dtype.is_numeric():  # 20241231 is a day, as in a file of text
         cells = words_of_numbers(cells)
     if not is_text_type(cells.dtype):
@@ -161,7 +161,8 @@ def read_dates(
     return _by_the_clock_of(written, cells, first_row, zone)
 
 
-def _typed_dates(cells: pl.Series) -> WrittenDates:
+def typed_dates(cells: pl.Series) -> WrittenDates:
+    """Return dates by type as dates by their own clock, and the offset of that clock."""
     zone = cells.dtype.time_zone if isinstance(cells.dtype, pl.Datetime) else None
     local = cells.cast(pl.Datetime("us", zone))
     if zone is None:
