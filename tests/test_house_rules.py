@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1951,
     "tables": 4124,
 }
-MOST_LINES = {"src/rareclass": 74_313, "tests": 52_895, "benchmarks": 17_822}
+MOST_LINES = {"src/rareclass": 74_313, "tests": 52_876, "benchmarks": 17_822}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from command_line import invoke, printed, run, scores_of
-from database_servers import PASSWORD, duckdb_file, sqlite_file
+from database_servers import PASSWORD
 from faults import refusal
 from rareclass.errors import ErrorKind
 
@@ -73,15 +73,6 @@ def test_large_tables_stay_on_disk(postgresql_payments, tmp_path):
         "-t", "fraud", "--method", "rankrc", "--lam", "1", "--memory", "100MiB",
         "--holdout", "0", "-o", tmp_path / "m.rareclass",
     )  # fmt: skip
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("make", [sqlite_file, duckdb_file])
-def test_files_of_databases(make, table, tmp_path):
-    uri = make(tmp_path / "shop.db", "payments", table.to_arrow())
-    run("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass")
-    judged = invoke("evaluate", tmp_path / "m.rareclass", uri, *ALL)
-    assert judged.stdout.startswith("the query: 240 rows, 24 of them rare"), judged.output
 
 
 @pytest.mark.parametrize(

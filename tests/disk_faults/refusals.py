@@ -82,20 +82,10 @@ class _Raw(io.FileIO):
         return super().truncate(size)
 
 
-def _counting(
-    refusals,
-    file,
-    mode,
-    buffering=-1,
-    encoding=None,
-    errors=None,
-    newline=None,
-    closefd=True,
-    opener=None,
-):
-    if opener is None and not isinstance(file, int):
+def _counting(refusals, file, mode, buffering=-1, encoding=None, errors=None, newline=None, **own):
+    if own.get("opener") is None and not isinstance(file, int):
         refusals.meet("open", file)
-    raw = _Raw(file, mode.replace("b", "").replace("t", ""), closefd, opener)
+    raw = _Raw(file, mode.replace("b", "").replace("t", ""), **own)
     raw.refusals = refusals
     if buffering == 0:
         return raw
