@@ -211,26 +211,31 @@ def test_what_is_there_is_compared_and_of_what_is_not_only_what_was_learned_from
     assert tracker.emptied() == {"x": 3, "same": 1}
 
 
-def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse():
-    rng = np.random.default_rng(0)
-    words = [f"w{k}" for k in rng.integers(0, 700, 1600)]
-    train, new = pl.DataFrame({"word": words[:800]}), pl.DataFrame({"word": words[800:]})
-    statistics = TableStatistics()
-    rare, fold = np.arange(800) % 8 == 1, np.arange(800) % 3
-    statistics.fit_encode(
-        read_table(train.with_columns(pl.col("word").cast(pl.Categorical))), rare, None, fold
-    )
-    counts = Counter(words[:800])
-    column = Column("word", "category", "", "string", n_distinct=len(counts))
-    known = trained_columns([column], [column], 800, statistics, None)
-    alone = sum(counts[word] == 1 for word in words[:800])
-    np.testing.assert_allclose(known[0].counts[-2:], [alone, 0], atol=1e-9)
-    for rows, is_far in ((new, False), (pl.DataFrame({"word": ["other"] * 800}), True)):
-        tracker = ColumnTracker(known)
-        tracker.add(rows)
-        (drift,) = tracker.drifts({})
-        unseen = sum(word not in counts for word in rows["word"])
-        assert drift.outside == unseen / 800 > 0.1
+@pytest.mark.parametrize("of_majority", [1.0, 5.0])
+@pytest.mark.parametrize("kind", ["category", "number"])
+def test_new_values_that_are_to_be_expected_are_no_reason_to_refuse(kind, of_majority):
+    """Words, and codes learned by their value; a drawn majority row stands for several."""
+    rng, n, share = np.random.default_rng(0), 1200, 1.0 / np.arange(1, 601)
+    code = rng.permutation(600)[rng.choice(600, 2 * n, p=share / share.sum())] * 1.0
+    rare, fold = rng.random(n) < np.where(code[:n] % 3 == 0, 0.6, 0.01), np.arange(n) % 3
+    weight, statistics = np.where(rare, 1.0, of_majority), TableStatistics()
+
+    def frame(codes):
+        words = pl.Series([f"w{each}" for each in codes], dtype=pl.Categorical)
+        return pl.DataFrame({"c": codes if kind == "number" else words})
+
+    statistics.fit_encode(read_table(frame(code[:n])), rare, weight, fold)
+    counts, n_rows = Counter(code[:n]), round(weight.sum())
+    column = Column("c", kind, "", "string", n_distinct=len(counts))
+    (known,) = trained_columns([column], [column], n_rows, statistics, None)
+    alone = weight[[counts[each] == 1 for each in code[:n]]].sum()
+    assert (known.n_alone if kind == "number" else known.counts[-2]) == pytest.approx(alone)
+    assert known.counts.sum() == pytest.approx(n_rows)
+    for codes, is_far in ((code[n:], False), (code[n:] + 0.5, True)):
+        tracker = ColumnTracker([known])
+        tracker.add(frame(codes))
+        (drift,) = tracker.drifts({"c": statistics.outside(read_table(frame(codes)))["c"] / n})
+        assert drift.outside == sum(each not in counts for each in codes) / n > 0.1
         assert drift.is_far is is_far
 
 

@@ -224,10 +224,8 @@ def _tell_more_than_bins(
         levels, log_odds = each.levels, each.log_odds
         if not each.tells_more:
             bins = bins_of_codes(each.known, levels, y, weight)
-            levels = bins[levels]
-            log_odds = CategoryStatistics().fit_transform(
-                levels, int(bins[-1]) + 1, y, weight, part
-            )
+            levels, n_bins = bins[levels], int(bins[-1]) + 1
+            log_odds = CategoryStatistics().fit_transform(levels, n_bins, y, weight, part)
         coarse.append(levels)
         alone.append(log_odds)
     of_bins = PairStatistics()

@@ -176,9 +176,8 @@ class CategoryStatistics:
         one row would tell its label.
         """
         n_levels = int(codes.max(initial=0)) + 1
-        others = counts_of_other_parts(
-            codes, n_levels, np.zeros(len(codes), np.bool_), weight, part
-        )
+        no_label = np.zeros(len(codes), np.bool_)
+        others = counts_of_other_parts(codes, n_levels, no_label, weight, part)
         numbers, place = np.unique(part, return_inverse=True)
         of_part = np.bincount(place, weight, len(numbers))
         left = of_part.sum() - of_part[place]
@@ -263,9 +262,8 @@ class PairStatistics:
 
     def _share_of_both(self, log_odds: tuple[Floats, Floats]) -> Floats:
         b = self.coefficients_
-        return np.clip(
-            special.expit(b[0] + b[1] * log_odds[0] + b[2] * log_odds[1]), 1e-9, 1 - 1e-9
-        )
+        share = special.expit(b[0] + b[1] * log_odds[0] + b[2] * log_odds[1])
+        return np.clip(share, 1e-9, 1 - 1e-9)
 
     def _log_odds(self, counts: LevelCounts, share: Floats) -> Floats:
         beyond = smoothed_log_odds(counts, share, self.smoothing_)

@@ -22,6 +22,7 @@ from rareclass.encoding.label_statistics import (
 )
 from rareclass.encoding.log_odds import CategoryStatistics
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
+from rareclass.metrics.weighted_rate import row_units
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -140,6 +141,9 @@ class TableStatistics:
         The levels of each category.
     level_weights_ : list of ndarray of shape (n_known + 1,)
         Weight of the rows with each level; the last one is that of missing.
+    is_lone_ : list of ndarray of bool of shape (n_known,)
+        Which levels one row has, a drawn row whatever it stands for. Of new rows as many have a
+        level that training lacks as rows of training have one of these (Good and Turing).
     stand_ins_ : list of int or None
         Of each category of words the commonest level, which words count as that training did not
         have; None where they are a level of their own, and for codes.
@@ -181,6 +185,11 @@ class TableStatistics:
         sets = sets or [TrainingPart(np.arange(table.n_rows), fold, moment, True)]
         of_labels = self._fit_labels(levels, y, shares, sets)
         levels = self._keep_what_tells(levels)
+        drawn = shares / np.where(y, *row_units(y, shares))
+        self.is_lone_ = [
+            np.bincount(each, drawn, known.n_levels)[: known.n_known] < 1.5
+            for each, known in zip(levels, self.known_, strict=True)
+        ]
         if not any(labels.kept_ or labels.nearby_only_ for labels in self.labels_):
             self.labels_, of_labels = self.labels_[:1], of_labels[:1]  # all sets are alike
         return self._encoded(table, levels, of_labels)
@@ -276,8 +285,7 @@ class TableStatistics:
         numbers, _ = self._numbers(table)
         self.number_summaries_: list[NDArray[Any]] = list(summarise_numbers(numbers, weight))
         self.low_, self.high_ = self.number_summaries_[:2]
-        shares = np.ones(table.n_rows) if weight is None else weight
-        self.missing_share_ = shares @ np.isnan(numbers) / max(shares.sum(), 1e-300)
+        self.missing_share_ = np.average(np.isnan(numbers), axis=0, weights=weight)
 
     def _numbers(self, table: TypedTable) -> tuple[Floats, Floats]:
         """Numbers with days of dates, and cycles of dates."""
@@ -296,9 +304,8 @@ class TableStatistics:
         """
         words = table.of_kind("category")
         clocks = {column.name for column in table.remembered if column.is_time_of_day}
-        every = [(k, table.columns[k]) for k in table.of_kind("number")]
-        numbers = [(k, column.values) for k, column in every if column.name not in clocks]
-        codes = [k for k, values in numbers if could_be_codes(values, weight)]
+        numbers = [k for k in table.of_kind("number") if table.columns[k].name not in clocks]
+        codes = [k for k in numbers if could_be_codes(table.columns[k].values, weight)]
         self.n_words_ = len(words)
         self.category_sources_ = words + codes
         self.known_: list[KnownLevels] = [known_words(table.columns[k], weight) for k in words]

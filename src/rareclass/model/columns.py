@@ -80,11 +80,10 @@ class TrainedColumn(NamedTuple):
     kind: str
     treatment: str
     bins: NumberBins | WordBins | PresentOrEmpty
-    # Training rows by bin; unlike all others, with the row itself left out; and empty. None where
-    # that is not known.
-    counts: Floats | None
+    counts: Floats | None  # training rows by bin, unlike all others, empty; None where not known
     missing: float | None  # share of empty cells, where it is known
     reading: CellReading | None = None  # of a column that is not learned from
+    n_alone: float = 0.0  # training rows whose number, learned by its value, no other row has
 
 
 def type_text(kind: str) -> str:
@@ -115,7 +114,7 @@ def trained_columns(
 
     `columns` are all of the training table of `n_rows` rows.
     """
-    bins = {} if statistics is None else _number_bins(statistics) | _word_bins(statistics)
+    bins = {} if statistics is None else _distributions(statistics)
     found = [_trained(each, n_rows, bins.get(each.name)) for each in used]
     names = {each.name for each in found}
     for column in columns:
@@ -136,11 +135,14 @@ def trained_columns(
 
 
 class _Distribution(NamedTuple):
-    """Bins, the shares of present cells in each, and of those that are unlike all others."""
+    """Bins, shares of present cells in each (what they lack of 1 is unlike all others) and alone.
+
+    `alone` are numbers that are learned by their value, and that one row has.
+    """
 
     bins: NumberBins | WordBins
     shares: Floats
-    alone: float
+    alone: float = 0.0
 
 
 def _trained(column: Column, n_rows: int | None, known: _Distribution | None) -> TrainedColumn:
@@ -155,38 +157,32 @@ def _trained(column: Column, n_rows: int | None, known: _Distribution | None) ->
             counts = np.array([1.0 - missing, 0.0, missing]) * n_rows
         return TrainedColumn(*about, PresentOrEmpty(), counts, missing)
     present = n_rows * (1.0 - missing)
-    n_alone = min(known.alone * present, present)
-    counts = np.concatenate([present * known.shares, [n_alone, n_rows * missing]])
-    return TrainedColumn(*about, known.bins, counts, missing)
+    n_unlike = max(present * (1.0 - known.shares.sum()), 0.0)
+    counts = np.concatenate([present * known.shares, [n_unlike, n_rows * missing]])
+    return TrainedColumn(*about, known.bins, counts, missing, n_alone=present * known.alone)
 
 
-def _number_bins(statistics: TableStatistics) -> dict[str, _Distribution]:
-    """Tenths of each number column of training."""
+def _distributions(statistics: TableStatistics) -> dict[str, _Distribution]:
+    """Tenths of each number column of training; the commonest words, and all others, of words."""
     known = statistics.summaries
-    found: dict[str, _Distribution] = {}
+    found, alone = {}, {}
+    for place, source in enumerate(statistics.category_sources_):
+        # A word of one row is new to all others, as new words are to all rows (Good and Turing).
+        weights, is_lone = statistics.level_weights_[place][:-1], statistics.is_lone_[place]
+        shared = np.where(is_lone, 0.0, weights) / max(weights.sum(), 1e-300)
+        alone[source] = 1.0 - float(shared.sum())
+        words = statistics.known_[place]
+        if isinstance(words, KnownWords) and weights.sum():
+            n_common = min(len(weights), _MOST_WORDS)
+            shares = np.append(shared[:n_common], shared[n_common:].sum())
+            bins = WordBins(words, n_common)
+            found[statistics.columns_[source][0]] = _Distribution(bins, shares)
     for place, source in enumerate(statistics.number_sources_[: statistics.n_plain_]):
         span = slice(int(known.starts[place]), int(known.starts[place + 1]))
         edges, shares = tenths(known.knots[span], known.ranks[span])
-        bins = NumberBins(edges, float(known.low[place]), float(known.high[place]))
-        found[statistics.columns_[source][0]] = _Distribution(bins, shares, 0.0)
-    return found
-
-
-def _word_bins(statistics: TableStatistics) -> dict[str, _Distribution]:
-    """Commonest words of each column of words, the commonest first, and all others."""
-    found: dict[str, _Distribution] = {}
-    known = [each for each in statistics.known_ if isinstance(each, KnownWords)]
-    for place in range(statistics.n_words_):
-        name = statistics.columns_[statistics.category_sources_[place]][0]
-        weights = statistics.level_weights_[place][:-1]
-        if not weights.sum():
-            continue
-        # A word of one row is new to all others, as new words are to all rows (Good and Turing).
-        shared = np.where(weights <= 1.0, 0.0, weights) / weights.sum()
-        n_common = min(len(weights), _MOST_WORDS)
-        shares = np.append(shared[:n_common], shared[n_common:].sum())
-        bins = WordBins(known[place], n_common)
-        found[name] = _Distribution(bins, shares, 1.0 - float(shared.sum()))
+        of_number = NumberBins(edges, float(known.low[place]), float(known.high[place]))
+        name = statistics.columns_[source][0]
+        found[name] = _Distribution(of_number, shares, alone.get(source, 0.0))
     return found
 
 

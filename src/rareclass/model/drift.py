@@ -224,7 +224,7 @@ def _compared(
     is_there = found + before > 0
     is_unlike = any(
         _exceeds(now, n, then, float(before.sum()), _OF_SHARES * error)
-        for now, then in ((share * n, before[-2]), (found[-1], before[-1]))
+        for now, then in ((share * n, max(before[-2], trained.n_alone)), (found[-1], before[-1]))
     )
     return ColumnDrift(
         *about,

@@ -32,7 +32,7 @@ from rareclass.model.model import Model
 from rareclass.model.table_scorer import Encoder, Ranker
 from rareclass.stored import Kinds, Stored, pack, unpack
 
-FORMAT = 6
+FORMAT = 7
 # Files that the folder of a hunt holds: its summary, and the score of its list as a model file.
 HUNT_SUMMARY, HUNT_MODEL = "hunt.json", "score.rareclass"
 _MARK = "rareclass model"
