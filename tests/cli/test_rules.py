@@ -8,13 +8,25 @@ import polars as pl
 import pytest
 
 from cli.conftest import facts_of
-from command_line import QUICK, complaint, invoke, printed, run, run_with_json, says, scores_of
+from command_line import (
+    QUICK,
+    complaint,
+    invoke,
+    json_of,
+    printed,
+    run,
+    run_with_json,
+    says,
+    scores_of,
+)
 from draws import quick
 from faults import refusal
 from made_tables import purchases
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.errors import ErrorKind
 from rareclass.fit.method import EncodedRows
+from rareclass.metrics import interval
+from rareclass.metrics.intervals import widened
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model, save_model
 
@@ -95,9 +107,18 @@ def test_alerts_a_day_need_the_day(payments, out):
 def test_rows_of_a_group_are_held_out_together(payments, out):
     words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
     says(run(*words, "-o", out), "held out by customer", "customer (column of groups)")
-    metadata = facts_of(out)
+    metadata, table, model = facts_of(out), pl.read_csv(payments), load_model(out)
     assert metadata["estimated_by"] == "cross-fitting by group"
     assert "customer" not in metadata["importances"]
+    assert len(model.held_out.y) == len(table)
+    y, group = (table["fraud"] == "yes").to_numpy(), table["customer"].to_numpy()
+    own = interval("roc_auc", y, model.held_out.scores, groups=group)
+    assert metadata["held_out"]["measures"]["AUC"] == widened(own, np.sqrt(3.0))._asdict()
+    table.with_columns(pl.when(pl.col("customer") > 3).then("customer")).write_csv(payments)
+    alone = np.where(group > 3, group, -1 - np.arange(len(group)))
+    new = interval("roc_auc", y, model.score_samples(table.to_pandas()), groups=alone)
+    assert json_of("evaluate", out, payments)["measures"]["AUC"] == new._asdict()
+    table.write_csv(payments)
     run(*words, "--keep", "customer", "--holdout", "0.25", "-o", out, "--overwrite")
     assert facts_of(out)["estimated_by"] == "held-out groups"
     assert "customer" in [column.name for column in load_model(out).encoder.columns]

@@ -130,6 +130,26 @@ def test_a_greater_level_is_wider_and_more_rows_are_narrower():
                 measure(y, s, level=level)
 
 
+@pytest.mark.parametrize("size", [1, 10])
+def test_intervals_of_rows_that_groups_share_cover(size):
+    """Rows of a group have like scores, and labels that have an effect of the group in common."""
+    rng, hits = np.random.default_rng(0), {False: [], True: []}
+
+    def draw(n):
+        group = np.cumsum(rng.random(n) < 1.0 / size)
+        of_group, effect = (rng.normal(size=n)[group - group[0]] for _ in range(2))
+        s = 0.95 * of_group + 0.3 * rng.normal(size=n)
+        return rng.random(n) < expit(1.5 * s + 1.9 * effect - 4.6), s, group
+
+    truth = roc_auc(*draw(200_000)[:2])
+    for is_grouped in np.tile([False, True], 60):
+        y, s, group = draw(1500)
+        found = interval("roc_auc", y, s, groups=group if is_grouped else None)
+        hits[is_grouped].append(found.low <= truth <= found.high)
+    assert np.mean(hits[True]) >= 0.88
+    assert np.mean(hits[False]) >= 0.88 or (size == 10 and np.mean(hits[False]) <= 0.75)
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("shift", "least"), [(1.5, 0.88), (3.5, 0.9)])
 def test_nominal_95_percent_intervals_cover(shift, least):

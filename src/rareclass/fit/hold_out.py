@@ -29,7 +29,7 @@ def pooled(parts: Sequence[ScoredRows]) -> ScoredRows:
     """Put rows that were scored in parts into the order of the table."""
     columns = list(zip(*parts, strict=True))[:4]
     joined: list[Any] = [None if each[0] is None else np.concatenate(each) for each in columns]
-    return ScoredRows._make([*joined, None]).take(np.argsort(joined[3], kind="stable"))
+    return ScoredRows(*joined).take(np.argsort(joined[3], kind="stable"))
 
 
 # Share of the rows that an estimate is made of, where it needs rows of its own.
@@ -107,11 +107,9 @@ def _estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
     if not is_small or not isinstance(data.target, RareClassFacts):
         return []
     n_folds = min(settings.folds, n_rare, len(data.y) - n_rare)
-    group = None
-    if settings.groups is not None:
-        group = places(
-            data.beside_of(settings.groups), len(data.y), setting("groups", settings.groups)
-        )
+    group, name = None, settings.groups
+    if name is not None:
+        group = places(data.beside_of(name), len(data.y), setting("groups", name))
         n_folds = min(settings.folds, most_folds(data.rare, group))
     if n_folds < 2:
         return []

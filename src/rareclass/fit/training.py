@@ -167,14 +167,16 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     estimate, decided, stretch = None, [], 1.0
     if judged is not None:
         stretch = task.plan.stretch(len(judged.y), first.model)
+        group = data.beside_of(settings.groups)
+        if group is not None and judged.places is not None:
+            judged = judged._replace(group=group[judged.places])
         estimate = decision.estimate(judged, settings.prevalence).widened(stretch)
         notes += data.target.notes_on_held_out(judged.y, estimate.n_rows, estimate.n_rare or 0.0)
         decided = decision.confusion(judged, settings.prevalence, stretch).in_brief
     if rule is not None:
         rule, *others = (_widened(each, stretch) for each in (rule, *others))
     quantiles = method.majority_quantiles(model)
-    if quantiles is None:
-        quantiles = _quantiles(encoder, model, trained_on, settings.seed)
+    quantiles = quantiles or _quantiles(encoder, model, trained_on, settings.seed)
     facts = ModelFacts(
         format="table" if data.columns else "svmlight",
         target=data.target,

@@ -112,16 +112,13 @@ def class_cost(
     mass = float(w.sum())
     worst = float(w @ amount)
     mean = worst / mass
-    if group is None:
-        # Shares of the sum: squares of amounts could overflow.
-        share = amount / worst if worst > 0.0 else amount
-        n_trials = 1.0 / float(w @ share**2) if worst > 0.0 else mass
-        spread = float(w @ ((amount - mean) / total) ** 2)
-    else:
-        by_group = np.bincount(group, w * amount).astype(np.float64)
-        share = by_group / worst if worst > 0.0 else by_group
-        n_trials = 1.0 / float(share @ share) if worst > 0.0 else 1.0
-        spread = float(np.sum(np.bincount(group, w * (amount - mean) / total) ** 2))
+    # Shares of the sum: squares of amounts could overflow.
+    copies, share, apart = w, amount / (worst or 1.0), (amount - mean) / total
+    if group is not None:
+        share, apart = (np.bincount(group, w * each).astype(np.float64) for each in (share, apart))
+        copies = np.ones(len(share))
+    n_trials = 1.0 / float(copies @ share**2) if worst > 0.0 else mass
+    spread = float(copies @ apart**2)
     return ClassCost(float(w @ (amount * error)) / total, worst / total, n_trials, spread)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import special
@@ -69,6 +69,14 @@ def measures_block(
         bounds = "exact" if each.low == each.high else each.bounds_text(f",.{digits}f")
         rows.append((name, f"{each.value:,.{digits}f}", bounds))
     return TableBlock("", (head, "Value", f"{level:.0%} interval"), tuple(rows))
+
+
+class Estimate(Protocol):
+    """Estimate of a measure of one column."""
+
+    def interval(self, level: float) -> Interval:
+        """Return its interval at a level."""
+        ...
 
 
 class ShareEstimate(NamedTuple):

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -11,20 +11,14 @@ from rareclass.errors import combination_error, unknown_name
 from rareclass.metrics.areas import area_estimate, auc_estimate, average_precision_estimate
 from rareclass.metrics.at_k import lift_estimate, precision_estimate, recall_estimate
 from rareclass.metrics.expected_cost import cost_estimate
-from rareclass.metrics.intervals import Interval, normal_quantile
+from rareclass.metrics.intervals import Estimate, Interval, normal_quantile
 from rareclass.metrics.levels import level_estimate
+from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.rare_cells import cells_of
+from rareclass.metrics.scored_classes import split_pair
 
 # Parameters of an estimate that are columns of rows, and no options of the measure.
 _COLUMNS = ("cells", "y", "scores", "sample_weight")
-
-
-class Estimate(Protocol):
-    """Estimate of a measure of one column."""
-
-    def interval(self, level: float) -> Interval:
-        """Return its interval at a level."""
-        ...
 
 
 def interval(
@@ -33,6 +27,7 @@ def interval(
     scores: ArrayLike,
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
+    groups: ArrayLike | None = None,
     **options: Any,
 ) -> Interval:
     """Value of a measure with its confidence interval, for scores of rows that trained nothing.
@@ -65,6 +60,9 @@ def interval(
         Weights are frequencies: a weight of 3 is three independent rows.
     level : float, default 0.95
         Share of samples whose interval is to hold the truth, between 0 and 1. Greater gives wider.
+    groups : array-like of shape (n,), optional
+        Rows of equal group move together (a customer, a day): groups, not rows, are what is
+        independent. Not of "mauc" and "vus".
     **options
         Of the function of that name: ``k=`` (`lift_at_k`: or ``share=``), ``max_fpr=``,
         ``standardized=``, ``threshold=``, ``cost_fp=``, ``cost_fn=``, ``levels=``. "mauc" and "vus"
@@ -96,6 +94,9 @@ def interval(
     0.5
     """
     normal_quantile(level)
+    if groups is not None:
+        pair = split_pair(y, scores, scores, sample_weight, groups)
+        return known_measure(measure, EVIDENCE, options)(pair, **options).a(level)
     make = known_measure(measure, _ESTIMATES, options)
     if measure in _OF_COLUMNS:
         return make(y, scores, sample_weight, **options).interval(level)

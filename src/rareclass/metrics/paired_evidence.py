@@ -38,8 +38,7 @@ from rareclass.metrics.expected_cost import (
     class_cost,
     cost_columns,
 )
-from rareclass.metrics.intervals import Interval, ShareEstimate, difference_interval
-from rareclass.metrics.named_measures import Estimate
+from rareclass.metrics.intervals import Estimate, Interval, ShareEstimate, difference_interval
 from rareclass.metrics.rare_cells import PlacedRows, RareCells, is_worth_compiling, place_rows
 from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredClasses, ScoredPair
 
@@ -128,11 +127,7 @@ def _columns(pair: ScoredPair) -> list[PlacedRows]:
 def roc_auc_evidence(pair: ScoredPair) -> PairEvidence:
     """Both intervals of the AUC, their correlation by DeLong's components."""
     n_trials = [_n_trials(rows) for rows in pair[:2]]
-
-    def estimate(cells: RareCells) -> ShareEstimate:
-        return auc_estimate(cells)._replace(n_trials=min(n_trials))
-
-    return _share_evidence(pair, estimate, auc_influences, n_trials, "DeLong")
+    return _share_evidence(pair, auc_estimate, auc_influences, n_trials, "DeLong")
 
 
 def _share_evidence(
@@ -151,7 +146,7 @@ def _share_evidence(
     made_up = [sum(_made_up_share(each.value, n) for n in n_trials) for each in shares]
     if pair.n_groups:
         shares = [
-            share._replace(variance=variance + extra, n_trials=min(n_trials[0], share.n_trials))
+            share._replace(variance=variance + extra, n_trials=min(*n_trials, share.n_trials))
             for share, variance, extra in zip(shares, spread[:2], made_up, strict=True)
         ]
     squared = shares[0].factor ** 2

@@ -124,13 +124,9 @@ def trained_columns(
         if is_empty or column.always is not None:
             words = [] if column.always is None else [column.always]
             counts = np.array([float(n_rows)] * len(words) + [0.0, 0.0, n_rows * is_empty])
-            found.append(
-                TrainedColumn(
-                    column.name, column.kind, column.treatment,
-                    WordBins(KnownWords().fit(words), len(words)), counts, float(is_empty),
-                    column.reading,
-                )
-            )  # fmt: skip
+            about = (column.name, column.kind, column.treatment)
+            of_word = WordBins(KnownWords().fit(words), len(words))
+            found.append(TrainedColumn(*about, of_word, counts, float(is_empty), column.reading))
     return found if held_out is None else [*found, _trained_scores(held_out)]
 
 

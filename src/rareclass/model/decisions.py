@@ -6,6 +6,7 @@ Both kinds of decision give codes: code k is called where ``thresholds[k - 1] < 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from rareclass.errors import counted, first_names, label_error, unsupported
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.labels.spelling import one_spelling
 from rareclass.metrics import Interval, interval
-from rareclass.metrics.intervals import exact_interval, widened
+from rareclass.metrics.intervals import exact_interval, sum_interval, widened
 from rareclass.model.facts import (
     MOST_CLASSES,
     ClassEstimate,
@@ -39,6 +40,7 @@ _MOST_SHOWN = 5
 _MOST_LEVELS_OF_VUS = 6
 # Of the intervals of precision and recall.
 _LEVEL = 0.95
+_AREAS = {"roc_auc": "AUC", "average_precision": "average precision"}
 
 
 @dataclass(frozen=True)
@@ -210,28 +212,27 @@ class RareDecision:
         With a `prevalence` also the average precision where that share of the rows is rare; of
         several classes also AUC and average precision of each against all other rows.
         """
-        _, scores, weight, _, classes = rows
+        _, scores, weight, _, classes, groups = rows
         rare = rows.y == 1
+        measured = partial(interval, y=rare, scores=scores, groups=groups)
         counts = np.ones(len(rare)) if weight is None else weight
         n_rows, n_rare = float(counts.sum()), float(counts[rare].sum())
-        auc = interval("roc_auc", rare, scores, sample_weight=weight)
-        precision = interval("average_precision", rare, scores, sample_weight=weight)
-        measures = {"AUC": auc, "average precision": precision}
+        measures = {name: measured(each, sample_weight=weight) for each, name in _AREAS.items()}
         first = max(1, round(n_rare))
         for k in sorted({first, SECOND_TOP}) if n_rows >= 10 * SECOND_TOP else [first]:
-            measures[f"precision at {k}"] = interval("precision_at_k", rare, scores, weight, k=k)
+            measures[f"precision at {k}"] = measured("precision_at_k", sample_weight=weight, k=k)
         if prevalence is not None:
             there = weights_at_prevalence(rare, weight, prevalence)
             name = f"average precision at {_percent(prevalence)} rare"
-            measures[name] = interval("average_precision", rare, scores, there)
-        of_classes = () if classes is None else self._of_classes(classes, weight)
+            measures[name] = measured("average_precision", sample_weight=there)
+        of_classes = () if classes is None else self._of_classes(classes, weight, groups)
         if len(of_classes) > 1:
             precisions = [each.average_precision for each in of_classes]
             measures["mean average precision of classes"] = _mean_of(precisions)
         return RankingEstimate(measures, n_rows, n_rare, of_classes)
 
     def _of_classes(
-        self, classes: RareClassScores, weight: NDArray[np.float64] | None
+        self, classes: RareClassScores, weight: NDArray[np.float64] | None, groups: Any
     ) -> tuple[ClassEstimate, ...]:
         """Return the measures of each class that has rows, against all other rows."""
         found = []
@@ -240,9 +241,9 @@ class RareDecision:
             if not of_class.any() or of_class.all():
                 continue
             n_rows = float(of_class.sum() if weight is None else weight[of_class].sum())
-            auc = interval("roc_auc", of_class, probability, sample_weight=weight)
-            precision = interval("average_precision", of_class, probability, sample_weight=weight)
-            found.append(ClassEstimate(name, n_rows, auc, precision))
+            measured = partial(interval, y=of_class, scores=probability, groups=groups)
+            of_each = (measured(each, sample_weight=weight) for each in _AREAS)
+            found.append(ClassEstimate(name, n_rows, *of_each))
         return tuple(found)
 
     def confusion(
@@ -254,7 +255,7 @@ class RareDecision:
         wide as for the rows as they are. With a `prevalence` also the precision where that share of
         the rows is rare.
         """
-        y, scores, weight, _, classes = rows
+        y, scores, weight, _, classes, _ = rows
         called, rare = self.decide(scores), (y == 1).astype(np.intp)
         counts = np.bincount(2 * rare + called, weight, 4).reshape(2, 2)[::-1, ::-1]
         (true_rare, missed_rare), (false_rare, true_rest) = counts
@@ -311,11 +312,8 @@ class RareDecision:
 
 def _mean_of(intervals: Sequence[Interval]) -> Interval:
     """Return the mean of estimates, with an interval as of independent ones."""
-    n = len(intervals)
-    value = sum(each.value for each in intervals) / n
-    below = np.sqrt(sum((each.value - each.low) ** 2 for each in intervals)) / n
-    above = np.sqrt(sum((each.high - each.value) ** 2 for each in intervals)) / n
-    return Interval(value, max(value - below, 0.0), min(value + above, 1.0))
+    value, low, high = (each / len(intervals) for each in sum_interval(intervals))
+    return Interval(value, max(low, 0.0), min(high, 1.0))
 
 
 def _percent(share: float) -> str:

@@ -232,7 +232,7 @@ def _of_ranking(model: Model, rows: ScoredRows) -> Iterator[Promise]:
     named = (("AUC", "roc_auc", ""), ("average precision", "average_precision", there))
     for name, measure, where in named:
         promised = estimate.measures[name]
-        measured = partial(interval, measure, rare, rows.scores, weight)
+        measured = partial(interval, measure, rare, rows.scores, weight, groups=rows.group)
         words, before = f"{name[0].upper()}{name[1:]}{where}", partial(_at_level, promised)
         yield Promise.judged(words, before, measured, promised.low, is_of_ranking=True)
 

@@ -108,13 +108,13 @@ class ScoredRows(NamedTuple):
     weight: NDArray[np.float64] | None = None  # how many rows each stands for
     places: NDArray[np.int64] | None = None  # where they stand in the table
     classes: RareClassScores | None = None  # where several classes are rare
+    group: NDArray[Any] | None = None  # rows of one, such as a customer, move together
 
     def take(self, rows: NDArray[np.int64]) -> "ScoredRows":
         """Return some of the rows."""
         classes = None if self.classes is None else self.classes.take(rows)
-        return ScoredRows._make(
-            [*(None if each is None else each[rows] for each in self[:4]), classes]
-        )
+        taken = [None if each is None else each[rows] for each in (*self[:4], self.group)]
+        return ScoredRows._make([*taken[:4], classes, taken[4]])
 
     def labelled(self) -> "ScoredRows":
         """Return the rows that have a code, not -1, with their places among these."""

@@ -38,6 +38,7 @@ from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.model.targets import RareClassFacts
 from rareclass.model.times import alert_times, costs_of, times_of
 from rareclass.tables import DETECTED, TextSettings
+from rareclass.tables.cells import are_empty
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
@@ -405,9 +406,11 @@ def labelled_scores(
     with the rows, scores and labels of each batch. Raises `InputError` where there are no rows, and
     as `RareDecision.codes`. Warns of rows that the model was trained on.
     """
-    told, scores, probability, classes = [], [], [], None
-    column = [target or model.target] if labels is None else []
-    for batch in model.score_batches(file, column, seen, with_rows=look is not None):
+    told, scores, probability, classes, groups = [], [], [], None, []
+    kept, training = [target or model.target] if labels is None else [], model.facts.training
+    of_groups = [name for name in file.columns if training and name == training.groups]
+    for batch in model.score_batches(file, kept + of_groups, seen, with_rows=look is not None):
+        groups += [batch.kept[name] for name in of_groups]
         if labels is None:
             told.append(labels_as_text(batch.kept.to_series()))
             probability += [] if batch.classes is None else [batch.classes]
@@ -424,4 +427,11 @@ def labelled_scores(
     which = model.facts.target.which(labels)
     if probability and which is not None:
         classes = RareClassScores(which, np.concatenate(probability))
-    return ScoredRows(codes, np.concatenate(scores), classes=classes)
+    group = _each_alone(pl.concat(groups)) if groups else None
+    return ScoredRows(codes, np.concatenate(scores), classes=classes, group=group)
+
+
+def _each_alone(groups: pl.Series) -> NDArray[Any]:
+    """Return groups as text, with one of its own for a row without."""
+    alone = pl.Series([f"row {k}" for k in range(len(groups))], dtype=pl.String)
+    return groups.cast(pl.String).zip_with(~are_empty(groups), alone).to_numpy()
