@@ -42,7 +42,7 @@ MOST_CODE = {
     "kernels": 588,
     "labels": 900,
     "metrics": 1874,
-    "model": 4020,
+    "model": 4015,
     "moments": 1573,
     "online": 2341,
     "ranking": 3740,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1951,
     "tables": 4124,
 }
-MOST_LINES = {"src/rareclass": 74_313, "tests": 52_876, "benchmarks": 17_822}
+MOST_LINES = {"src/rareclass": 74_321, "tests": 52_930, "benchmarks": 17_822}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

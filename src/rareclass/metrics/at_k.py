@@ -140,6 +140,17 @@ def precision_in_top(cells: RareCells, k: float) -> float:
     return float(min(taken.sum() / k, 1.0))
 
 
+def rare_at_cut(cells: RareCells, k: float) -> float:
+    """Share of rare rows as near the cut as k varies by chance, ``sqrt(k (1 - k / W))`` rows."""
+    total = cells.n_rare + cells.n_majority
+    reach = math.sqrt(max(k * (1.0 - k / total), 0.0))
+    low, high = max(k - reach, 0.0), min(k + reach, total)
+    if not low < high:
+        return cells.n_rare / total
+    hits = [at * precision_in_top(cells, at) if at > 0.0 else 0.0 for at in (low, high)]
+    return min(max((hits[1] - hits[0]) / (high - low), 0.0), 1.0)
+
+
 def precision_estimate(cells: RareCells, k: float) -> TopEstimate:
     """Estimate of the precision at k."""
     precision, n_rare = precision_in_top(cells, k), cells.n_rare

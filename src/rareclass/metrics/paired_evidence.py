@@ -28,7 +28,7 @@ from rareclass.metrics.at_k import (
     TopEstimate,
     lift_estimate,
     precision_estimate,
-    precision_in_top,
+    rare_at_cut,
     recall_estimate,
 )
 from rareclass.metrics.expected_cost import (
@@ -184,22 +184,11 @@ def _recall_influences(
     part = min((k - float(weight[scores > cut].sum())) / tied, 1.0)
     in_top = (scores > cut) + part * (scores == cut)
     of_rare, of_majority = in_top[:n_rare], in_top[n_rare:]
-    at_cut = _rare_at_cut(cells, k)
+    at_cut = rare_at_cut(cells, k)
     of_rare = of_rare - weight[:n_rare] @ of_rare / cells.n_rare
     of_majority = of_majority - weight[n_rare:] @ of_majority / cells.n_majority
     lost = -at_cut * cells.n_majority / cells.n_rare
     return RowInfluences((1.0 - at_cut) * of_rare, lost * of_majority)
-
-
-def _rare_at_cut(cells: RareCells, k: float) -> float:
-    """Share of rare rows as near the cut as k varies by chance, ``sqrt(k (1 - k / W))`` rows."""
-    total = cells.n_rare + cells.n_majority
-    reach = math.sqrt(max(k * (1.0 - k / total), 0.0))
-    low, high = max(k - reach, 0.0), min(k + reach, total)
-    if not low < high:
-        return cells.n_rare / total
-    hits = [at * precision_in_top(cells, at) if at > 0.0 else 0.0 for at in (low, high)]
-    return min(max((hits[1] - hits[0]) / (high - low), 0.0), 1.0)
 
 
 def expected_cost_evidence(

@@ -272,11 +272,7 @@ def worst_first(columns: Sequence[ColumnDrift]) -> list[ColumnDrift]:
     order = ("absent", "moved far", "moved", "steady", "")
     return sorted(
         columns,
-        key=lambda each: (
-            order.index(each.verdict),
-            -(each.stability_index or 0.0),
-            -each.outside,
-        ),
+        key=lambda each: (order.index(each.verdict), -(each.stability_index or 0.0), -each.outside),
     )
 
 

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Encoded, OnlineEncoder
 from rareclass.metrics import average_precision, interval, precision_at_k, roc_auc
+from rareclass.metrics.at_k import precision_in_top, rare_at_cut
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift, column_shift
 from rareclass.metrics.intervals import Interval, difference_interval, wilson_interval
+from rareclass.metrics.rare_cells import RareCells, cells_of
 from rareclass.tables.batch import Batch
 
 # Smaller windows are not compared with each other.
@@ -120,7 +122,7 @@ class BestWindows:
     The best of many windows is high by chance as well: the last is compared with each of the K
     windows before, and the interval of the difference has the level ``1 - ERROR / K``
     (Bonferroni). Of AUC it comes from DeLong's intervals of both windows, of precision at k from
-    Wilson's for k trials, by Zou's method, the windows being independent. Best windows are kept
+    `precision_interval`, by Zou's method, the windows being independent. Best windows are kept
     whole: 9 bytes a row of each.
     """
 
@@ -334,8 +336,7 @@ class DriftAlarm:
         """Look at what is told of drift after so many records."""
         columns, measures = {each.column for each in moved}, {each.measure for each in falls}
         n_new = len(columns - self._moved)
-        begins = n_new > 0 and n_new >= ENOUGH_COLUMNS * n_columns
-        begins = begins or bool(measures - self._fell)
+        begins = n_new >= max(ENOUGH_COLUMNS * n_columns, 1) or bool(measures - self._fell)
         self._moved, self._fell = columns, measures
         if begins:
             self.count, self.last = self.count + 1, rows
@@ -359,4 +360,17 @@ def _interval(
 ) -> Interval:
     if measure == "auc":
         return interval("roc_auc", rare, scores, level=level)
-    return wilson_interval(precision_at_k(rare, scores, k), k, level)
+    return precision_interval(cells_of(rare, scores), k, level)
+
+
+def precision_interval(cells: RareCells, k: float, level: float) -> Interval:
+    r"""Interval of the precision P at k in n rows of which it is chance how many are rare.
+
+    A row more in the top takes the place of one at the cut, which is rare with the chance L, so
+    that the variance is :math:`(P (1 - P) + (P - L)^2 (1 - k / n)) / k`: where the top holds most
+    of the rare rows it varies as their number does. Wilson's, for as many trials as have that.
+    """
+    precision, n = precision_in_top(cells, k), cells.n_rare + cells.n_majority
+    shrunk = (k * precision + 2.0) / (k + 4.0)
+    more = (precision - rare_at_cut(cells, k)) ** 2 * (1.0 - k / n) / (shrunk * (1.0 - shrunk))
+    return wilson_interval(precision, k / (1.0 + more), level)

@@ -232,9 +232,7 @@ class StreamLoop:
             positive=options.positive,
             time_column=options.time_column,
         )
-        clock = None
-        if options.time_column is not None:
-            clock = find_day_column(first, options.time_column)
+        clock = None if options.time_column is None else find_day_column(first, options.time_column)
         encoder = OnlineEncoder(schema, options.max_categories, options.half_life, options.tails)
         saved = SavedStream(
             options=options.lasting(),
@@ -266,13 +264,9 @@ class StreamLoop:
         """Open the source at a position, `n_before` records from its beginning."""
         options = self.options
         with self._interruption.while_waiting():
-            source = open_source(
-                options.source,
-                position,
-                options.follow,
-                columns=columns,
-                text=TextSettings(options.separator, options.encoding),
-            )
+            text = TextSettings(options.separator, options.encoding)
+            place = options.source, position, options.follow
+            source = open_source(*place, columns=columns, text=text)
         with closing(source):
             bounds = (options.report_every, options.every, segment_size(options.window))
             yield BoundedReader(source, self._interruption, bounds, n_before)
