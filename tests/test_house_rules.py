@@ -40,7 +40,7 @@ MOST_CODE = {
     "hunt": 892,
     "hyperball": 1892,
     "kernels": 588,
-    "labels": 900,
+    "labels": 897,
     "metrics": 1874,
     "model": 4015,
     "moments": 1573,
@@ -52,9 +52,9 @@ MOST_CODE = {
     "serving": 1417,
     "single files": 2004,
     "stream": 1951,
-    "tables": 4124,
+    "tables": 4122,
 }
-MOST_LINES = {"src/rareclass": 74_321, "tests": 52_930, "benchmarks": 17_822}
+MOST_LINES = {"src/rareclass": 74_320, "tests": 52_943, "benchmarks": 17_822}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -175,6 +175,18 @@ def test_a_constraint_that_is_not_met_is_told():
         DecisionClassifier(LOGISTIC, rule, unmet="raise").fit(X, Y)
 
 
+@pytest.mark.parametrize("threshold", [-np.inf, np.inf])
+@pytest.mark.parametrize("rare", [0, 1])
+def test_an_infinite_threshold_leaves_the_ranking(rare, threshold):
+    model = DecisionClassifier(LOGISTIC, RULE, cv=2).fit(X, np.where(Y == 1, rare, 1 - rare))
+    model.threshold_ = threshold
+    decision = model.decision_function(X)
+    assert np.isfinite(decision).all()
+    order = np.argsort(decision if rare else -decision)
+    np.testing.assert_array_equal(order, np.argsort(model.score_samples(X)))
+    assert set(model.predict(X)) == {rare if threshold < 0 else 1 - rare}
+
+
 def test_few_rare_rows():
     y = np.arange(N) < 3
     with pytest.warns(UserWarning, match="only 3 rows of the smaller class: 3 folds"):

@@ -184,10 +184,16 @@ class DecisionClassifier(EstimatorWrapper):
         return self._scores(self.estimator_, X)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Distance of the score from ``threshold_``, above 0 where ``classes_[1]`` is predicted."""
+        """Distance of the score from ``threshold_``, above 0 where ``classes_[1]`` is predicted.
+
+        With an infinite threshold these are finite numbers of one sign, in the order of the scores:
+        scorers of scikit-learn take no infinite ones.
+        """
         scores = self.score_samples(X)
         if np.isinf(self.threshold_):
-            return self._towards_last(np.where(scores > self.threshold_, np.inf, -np.inf))
+            side = np.sign(self.threshold_)
+            size = np.abs(scores) + np.hypot(scores, 1.0)
+            return self._towards_last(-side * np.where(side * scores > 0, 0.5 / size, 0.5 * size))
         return self._towards_last(scores - self.threshold_)
 
     @available_if(_has_probabilities)

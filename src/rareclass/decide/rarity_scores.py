@@ -20,6 +20,7 @@ from rareclass.errors import (
     ErrorKind,
     InputError,
     label_error,
+    no_rows,
     setting_error,
     too_few_rows,
     unsupported,
@@ -232,10 +233,7 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         (X,) = indexable(X)
         n_rows = _num_samples(X)
         if not n_rows:
-            raise too_few_rows(
-                "X has 0 samples (rows): there is nothing to learn from.",
-                "Give rows of both classes.",
-            )
+            raise no_rows("X")
         weight = row_weights(sample_weight, n_rows)
         labels = read_labels(y, weight, self.pos_label, n_rows)
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label

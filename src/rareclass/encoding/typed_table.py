@@ -346,8 +346,8 @@ def _typed_column(column: Column, typed: pl.Series | CodedText) -> TypedColumn:
 def _check_not_empty(columns: list[TypedColumn], remembered: list[Column], n_rows: int) -> None:
     if columns:
         return
-    if n_rows == 1:
-        raise too_few_rows("X has one row (n_samples=1).", "Give rows of two classes.")
+    if n_rows < 2:
+        raise too_few_rows(f"X has n_samples={n_rows} rows.", "Give rows of two classes.")
     whys = "; ".join(f"{each.name!r} is {each.why_dropped}" for each in remembered[:6])
     raise InputError(
         f"X has no column to learn from: {whys or 'it has no columns'}.",

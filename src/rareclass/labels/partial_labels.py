@@ -92,11 +92,8 @@ def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int)
 
 def _read_codes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Codes of the rows, and the sorted labels that they stand for."""
-    masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else None
-    y = label_column(np.ma.getdata(y) if masked is not None else y, n_rows)
+    y = label_column(y, n_rows)
     empty = _empty_cells(y)
-    if masked is not None:
-        empty |= np.ravel(masked)
     given = y[~empty]
     if given.dtype == object and len(given):
         _refuse_text_beside_numbers(given, np.flatnonzero(~empty))

@@ -246,10 +246,8 @@ def frame_of_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
     columns = []
     for column, kind in zip(rows.columns, schema.types, strict=True):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        plain = [_known_to_polars(plain_array(chunk, kind)) for chunk in chunks]
-        if not plain:
-            plain = [_known_to_polars(pa.array([], kind))]
-        columns.append(pa.chunked_array(plain))
+        plain = [plain_array(chunk, kind) for chunk in chunks] or [pa.array([], kind)]
+        columns.append(pa.chunked_array(map(_known_to_polars, plain)))
     frame = pl.from_arrow(pa.Table.from_arrays(columns, schema.names))
     assert isinstance(frame, pl.DataFrame)
     return frame
