@@ -37,7 +37,7 @@ from rareclass.errors import (
 from rareclass.fit import EstimateSettings
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.method import Method, TableSize
-from rareclass.fit.rows_on_disk import RowsOnDisk, equal_rows_on_disk, sample_of
+from rareclass.fit.rows_on_disk import MOST_SAMPLED, RowsOnDisk, equal_rows_on_disk, sample_of
 from rareclass.model.targets import FoundLabels, RareClassFacts, TargetFacts
 from rareclass.model.threshold import DecisionRule
 from rareclass.model.times import times_of
@@ -62,7 +62,7 @@ class FitSettings(EstimateSettings, ColumnSettings):
     refit: bool = True  # the saved model learns from the rows held out for the estimate as well
     kernel_memory: int = 2 << 30  # bytes beside the encoded rows
     on_disk: bool = False  # the rows stay there and are read in pieces
-    most_sampled: int = 500_000  # rows that the encoder is then fitted on
+    most_sampled: int = MOST_SAMPLED  # rows that the encoder is then fitted on
     scratch: Path | None = None  # folder for them; None: $TMPDIR, else /var/tmp
     baseline: bool = False  # whether plain methods are tried on the held-out rows
     rule: DecisionRule | None = None  # what the threshold keeps; None: see `default_thresholds`
