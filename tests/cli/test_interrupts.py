@@ -1,4 +1,4 @@
-"""Ctrl-C: exit code 130, one message, nothing left behind, whenever it comes."""
+"""Ctrl-C, SIGTERM, SIGHUP: an exit code of their own, one message, nothing left behind."""
 
 import signal
 import subprocess
@@ -11,9 +11,11 @@ from command_line import in_new_process
 from made_tables import purchases
 
 pytestmark = pytest.mark.sampled(0)
+SIGNALS = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-def test_interrupt_of_the_real_process(tmp_path):
+@pytest.mark.parametrize("name", SIGNALS)
+def test_interrupt_of_the_real_process(tmp_path, name):
     path = tmp_path / "t.csv"
     purchases(60_000).write_csv(path)
     command = [sys.executable, "-c", "from rareclass.cli.main import main; main()"]
@@ -24,49 +26,50 @@ def test_interrupt_of_the_real_process(tmp_path):
     ) as process:
         process.stdout.readline()  # the file has been read: training begins
         time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(getattr(signal, name))
         _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 128 + getattr(signal, name)
     assert "Traceback" not in error
     assert error.strip().endswith("Stopped; nothing was left half-written.")
     assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
 
 
-INTERRUPTED_IN_A_CALLBACK = """
-import ctypes, time
-import rareclass.cli.app
+ENDED = """
+import ctypes, signal, sys, time
+import rareclass.cli.app, rareclass.cli.command
 from rareclass.cli.main import main
-
-def interrupted():
-    raise KeyboardInterrupt
-
-def app():
-    ctypes.CFUNCTYPE(None)(interrupted)()  # from here no exception comes back
-    HERE
-    for _ in range(300):
-        time.sleep(0.1)
-
-rareclass.cli.app.app_for = lambda words: app
+number = SIGNAL
+end = lambda *given, **named: signal.raise_signal(number)
+callback = ctypes.CFUNCTYPE(None)(end)  # from where no exception comes back
+class Finder:
+    find_spec = lambda self, name, *more: end() if name == "rareclass.cli.model_file" else None
+PLACE
 main()
 """
+PLACES = {
+    "while a package is imported": "sys.meta_path.insert(0, Finder())",
+    "while options are read": "rareclass.cli.app.EachOptionOnce.parse_args = end",
+    "in a command": "rareclass.cli.command._options = end",
+    "in a callback": "rareclass.cli.app.app_for = lambda words: lambda: "
+    "[callback(), *(time.sleep(0.1) for _ in range(300))]",
+    "in a callback whose caller fails": "rareclass.cli.app.app_for = lambda words: lambda: "
+    "callback() or [][0]",
+}
 
 
-@pytest.mark.parametrize("after", ["pass", "raise RuntimeError('nothing was compiled')"])
-def test_interrupt_in_a_callback_is_not_lost(after):
-    found = in_new_process(INTERRUPTED_IN_A_CALLBACK.replace("HERE", after))
-    assert (found.returncode, found.stdout) == (130, "")
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", SIGNALS)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_signal_ends_a_command_with_its_code_wherever_it_falls(name, place):
+    code = ENDED.replace("PLACE", PLACES[place]).replace("SIGNAL", f"signal.{name}")
+    found = in_new_process(code, "show", __file__)
+    assert (found.returncode, found.stdout) == (128 + getattr(signal, name), "")
     assert found.stderr == "Error: Stopped; nothing was left half-written.\n"
 
 
-def test_interrupt_while_the_command_starts():
-    code = (
-        "import sys\n"
-        "class Stop:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'typer': raise KeyboardInterrupt\n"
-        "sys.meta_path.insert(0, Stop())\n"
-        "from rareclass.cli.main import main; main()\n"
-    )
-    done = in_new_process(code)
-    assert done.returncode == 130
-    assert done.stderr == "Error: Stopped; nothing was left half-written.\n"
+def test_a_signal_that_is_ignored_ends_nothing():
+    code = ENDED.replace("PLACE", "rareclass.cli.app.app_for = lambda words: end")
+    for name in ("SIGINT", "SIGHUP"):  # as by & in a script, and by nohup
+        ignored = f"signal.{name}; signal.signal(number, signal.SIG_IGN)"
+        found = in_new_process(code.replace("SIGNAL", ignored))
+        assert (found.returncode, found.stderr) == (0, "")

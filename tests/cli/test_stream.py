@@ -175,7 +175,7 @@ def test_standard_input_and_a_second_time(tmp_path):
 
 @pytest.mark.sampled(0)
 @pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)]
+    "number", [signal.SIGTERM, *(pytest.param(n, marks=pytest.mark.thorough) for n in (2, 1))]
 )
 def test_stopped_while_it_waits_for_rows(tmp_path, number):
     rows, folder = tmp_path / "rows.csv", tmp_path / "run"

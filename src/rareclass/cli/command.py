@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 MOVED_FAR = 3
-STOPPED = 130
 REQUIRED = MISSING
 """Default of an option that has to be given."""
 _TO_SCREEN = Path("-")
@@ -219,8 +218,8 @@ def command(verb: Callable[[Any], None]) -> Callable[..., None]:
     """Make a command of a function: its class of options, and its faults as exit codes.
 
     Each field of the class is an option or an argument; a field whose type is a dataclass stands
-    for the fields of that. Bad input exits with 2, Ctrl-C with 130, each with one message on
-    stderr; what is odd in a table is printed as a note where it is found.
+    for the fields of that. Bad input exits with 2, with one message on stderr; what is odd in a
+    table is printed as a note where it is found.
     """
     [kind] = (each.annotation for each in inspect.signature(verb).parameters.values())
     parameters = list(_parameters(kind))
@@ -243,9 +242,6 @@ def command(verb: Callable[[Any], None]) -> Callable[..., None]:
         except InputError as error:
             print_fault(error.message, error.remedy)
             raise typer.Exit(BAD_INPUT) from None
-        except KeyboardInterrupt:
-            print_fault("Stopped; nothing was left half-written.", "")
-            raise typer.Exit(STOPPED) from None
 
     wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {each.name: each.annotation for each in parameters}

@@ -4,8 +4,8 @@ import _thread
 import gc
 import io
 import os
+import signal
 import sys
-import threading
 import time
 from typing import Any
 
@@ -18,17 +18,19 @@ _NEW_OBJECTS = 10_000
 _ONCE_MORE_AFTER = 0.05
 # Columns of a terminal below which COLUMNS is a mistake.
 _LEAST_COLUMNS = 20
-# Set where a Ctrl-C fell into a callback.
-_was_interrupted = threading.Event()
+# Signals that end a command, and those that were to end this one. Windows has no SIGHUP.
+_ENDING = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT)}
+_signals: list[int] = []
 
 
 def main() -> None:
     """Run the command line."""
     gc.set_threshold(_NEW_OBJECTS)
     _not_written.clear()
+    _signals.clear()
     _outlive_the_screen()
     try:
-        sys.unraisablehook = _interrupt_once_more
+        _end_by_signals()
         from rareclass.cli.app import app_for
         from rareclass.errors import system_faults
 
@@ -44,6 +46,8 @@ def main() -> None:
         )
         sys.exit(2)
     except SystemExit as end:
+        if _signals and end.code == 128 + _signals[-1]:
+            _stop()
         if not end.code:
             _check_shown()
         raise
@@ -51,7 +55,7 @@ def main() -> None:
         _stop()
     except Exception as error:
         # What is missed by whoever waited for the callback, as numba for what it was to compile.
-        if _was_interrupted.is_set():
+        if _signals:
             _stop()
         from rareclass.errors import InputError
 
@@ -126,23 +130,41 @@ def _check_shown() -> None:
         sys.exit(2)
 
 
+def _end_by_signals() -> None:
+    """Let Ctrl-C, SIGTERM and SIGHUP end a command in good order, but not where they are ignored.
+
+    SIGTERM and SIGHUP raise `SystemExit`: what `fit` keeps at Ctrl-C is for a person who waits.
+    """
+    sys.unraisablehook = _end_once_more
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+
+
+def _end(number: int, frame: object = None) -> None:
+    _signals.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+
 def _stop() -> None:
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # one that comes once more finds nothing to stop
+    number = _signals[-1] if _signals else signal.SIGINT
+    signal.signal(number, signal.SIG_IGN)  # one that comes once more finds nothing to stop
     sys.stderr.write("Error: Stopped; nothing was left half-written.\n")
-    sys.exit(130)
+    sys.exit(128 + number)
 
 
-def _interrupt_once_more(unraisable: Any) -> None:
-    """A Ctrl-C that falls into a callback, such as numba's while it loads, would be lost there."""
-    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+def _end_once_more(unraisable: Any) -> None:
+    """A signal that falls into a callback, such as numba's while it loads, would be lost there."""
+    if not (_signals and issubclass(unraisable.exc_type, KeyboardInterrupt | SystemExit)):
         sys.__unraisablehook__(unraisable)
         return
-    _was_interrupted.set()
-    again = threading.Timer(_ONCE_MORE_AFTER, _thread.interrupt_main)
-    again.daemon = True
-    again.start()
+    # Not a `Timer`: its start waits for its thread, so that the signal could fall into this hook.
+    _thread.start_new_thread(_raise_again, ())
+
+
+def _raise_again() -> None:
+    time.sleep(_ONCE_MORE_AFTER)
+    signal.raise_signal(_signals[-1])
 
 
 if __name__ == "__main__":

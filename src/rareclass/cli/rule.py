@@ -5,7 +5,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from rareclass.errors import InputError, combination_error, setting, setting_error
-from rareclass.parameters import opt
+from rareclass.parameters import opt, parse_number, read_rate
 
 if TYPE_CHECKING:
     from rareclass.model.threshold import DecisionRule
@@ -108,7 +108,11 @@ class RuleOptions:
         if name == "cost":
             costs: dict[str, Any] = costs_of(value)
             return ThresholdRule.least_cost(**costs, prevalence=self.prevalence)
-        shared = {"confidence": _confidence(self.confidence), "prevalence": self.prevalence}
+        sure: float | None = 0.9
+        if self.confidence is not None:
+            remedy = "Give one such as 0.9, or none."
+            sure = parse_number("--confidence", self.confidence, {"none": None}, remedy)
+        shared = {"confidence": sure, "prevalence": self.prevalence}
         if name == "alerts":
             number, rows = _alerts(value)
             wanted: dict[str, Any] = {"per" if isinstance(rows, str) else "rows": rows, **shared}
@@ -126,23 +130,8 @@ class FitRuleOptions(RuleOptions):
     )
 
 
-def _confidence(text: str | None) -> float | None:
-    if text is None:
-        return 0.9
-    if text.lower() == "none":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise setting_error(
-            f"--confidence {text} is not a number.", "Give one such as 0.9, or none."
-        ) from None
-
-
 def _alerts(text: str) -> tuple[int, int | str]:
     """Alerts, and in how many rows, or in which period."""
-    from rareclass.parameters import read_rate
-
     rate = read_rate(text)
     if rate is None:
         raise setting_error(

@@ -2,9 +2,8 @@
 
 import math
 import signal
-import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -40,6 +39,7 @@ class Interruption:
     def __init__(self) -> None:
         self.signal: int | None = None
         self._waiting = False
+        self._before: dict[int, Callable[..., Any]] = {}
 
     @contextmanager
     def while_waiting(self) -> Iterator[None]:
@@ -54,23 +54,22 @@ class Interruption:
 
     @contextmanager
     def heeded(self) -> Iterator[None]:
-        """Take over SIGINT and SIGTERM within the block; a second one raises at once."""
-        if threading.current_thread() is not threading.main_thread():
-            yield  # only the main thread may
-            return
-        before: dict[int, Any] = {}
+        """Take over the signals that end a command; a second one does what it did before."""
         try:
-            for number in (int(signal.SIGINT), int(signal.SIGTERM)):
-                before[number] = signal.signal(number, self._note)
+            for number in {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT)}:
+                if callable(handler := signal.getsignal(number)):  # not those that are ignored
+                    self._before[number] = handler
+                    signal.signal(number, self._note)
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in self._before.items():
                 signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        again = self.signal is not None
+        if self.signal is not None:
+            self._before[number](number, frame)
         self.signal = number
-        if again or self._waiting:
+        if self._waiting:
             raise KeyboardInterrupt
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from signal import SIGINT, raise_signal
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -284,15 +285,12 @@ class _Adbc:
             is_stopped = True
             self._cursor.adbc_cancel()
 
-        result = None
+        driver = import_module("adbc_driver_manager.dbapi")
         try:
-            result = import_module("adbc_driver_manager.dbapi")._blocking_call(call, (), {}, cancel)
-        except Exception:
-            if not is_stopped:
-                raise
-        if is_stopped:
-            raise KeyboardInterrupt
-        return result
+            return driver._blocking_call(call, (), {}, cancel)
+        finally:
+            if is_stopped:
+                raise_signal(SIGINT)  # it reached the driver in place of this process
 
 
 class _PostgreSQL(_Adbc):
