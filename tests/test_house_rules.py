@@ -37,7 +37,7 @@ MOST_CODE = {
     "explain": 375,
     "fit": 1844,
     "folds": 486,
-    "hunt": 892,
+    "hunt": 891,
     "hyperball": 1892,
     "kernels": 588,
     "labels": 897,
@@ -49,12 +49,12 @@ MOST_CODE = {
     "report": 3073,
     "review": 1088,
     "rows": 1818,
-    "serving": 1417,
-    "single files": 2004,
-    "stream": 1951,
-    "tables": 4122,
+    "serving": 1424,
+    "single files": 2005,
+    "stream": 1952,
+    "tables": 4120,
 }
-MOST_LINES = {"src/rareclass": 74_320, "tests": 52_943, "benchmarks": 17_822}
+MOST_LINES = {"src/rareclass": 74_336, "tests": 53_007, "benchmarks": 17_822}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -47,6 +47,24 @@ def test_what_is_no_url():
         assert "hush" not in str(caught.value)
 
 
+def test_names_that_the_system_cannot_follow(tmp_path, monkeypatch):
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "nowhere").symlink_to("absent")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for name in ("x" * 256, "y/" * 3000, "circle", "circle/a.csv"):
+        for given in (tmp_path / name, str(tmp_path / name), f"file://{tmp_path}/{name}"):
+            with refused(ErrorKind.MISSING_FILE, says="cannot be found"):
+                path_of(given)
+    for name in ("a.csv", ".", "../a.csv"):
+        with refused(ErrorKind.MISSING_FILE, says="the current folder was removed"):
+            path_of(name)
+    for name in ("absent", "nowhere", "absent/a.csv", "x" * 255):
+        assert path_of(tmp_path / name) == tmp_path / name
+
+
 def test_signatures_and_passwords_are_not_shown():
     for url, shown in [
         ("https://me:hush@host/a.csv?X-Sig=hush", "https://me@host/a.csv?..."),

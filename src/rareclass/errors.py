@@ -139,10 +139,9 @@ def system_faults() -> Iterator[None]:
         if not is_system_fault(error):
             raise
         where = f" for {error.filename}" if error.filename else ""
-        raise InputError(
+        raise unwritable(
             f"The system reported an error{where}: {error.strerror}.",
             "Check that the disk has room and that you may write to the folder.",
-            ErrorKind.UNWRITABLE,
         ) from error
 
 
@@ -309,10 +308,12 @@ def seconds_text(seconds: float) -> str:
 
 
 # Errors by their kind: of a setting's value, of settings that exclude each other or of which one is
-# missing, of an output that is there or is an input, of too few rows, of labels.
+# missing, of an output that is there or is an input, of one that cannot be written, of too few
+# rows, of labels.
 setting_error = partial(InputError, kind=ErrorKind.SETTING)
 combination_error = partial(InputError, kind=ErrorKind.COMBINATION)
 existing_file = partial(InputError, kind=ErrorKind.EXISTING_FILE)
+unwritable = partial(InputError, kind=ErrorKind.UNWRITABLE)
 too_few_rows = partial(InputError, kind=ErrorKind.TOO_FEW_ROWS)
 label_error = partial(InputError, kind=ErrorKind.LABELS)
 

@@ -13,11 +13,19 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rareclass.errors import ErrorKind, InputError, existing_file, setting, setting_error
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    existing_file,
+    setting,
+    setting_error,
+    unwritable,
+)
 from rareclass.remote import RemotePath
 from rareclass.scratch_file import scratch_folder
 
@@ -30,6 +38,8 @@ TABLE_SUFFIXES = (".csv", ".parquet", ".pq")
 _TRIES = 20
 # Attempts to remove a folder into which others still write, and seconds between them.
 _MOST_REMOVALS, _BETWEEN_REMOVALS = 100, 0.05
+# Bytes of a name to which others can be added: file systems take 255.
+_LONG_NAME = 200
 # Arguments of Linux' renameat2: paths as they stand; exchange the two.
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
@@ -109,7 +119,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     Raises `InputError` as `replacing` does.
     """
     target = path.resolve()
-    aside, former = _name_beside(target), target.with_name(f".{target.name}-former")
+    aside, former = _name_beside(target), target.with_name(f".{_shortened(target.name)}-former")
     with being_written(path), writing(path):
         target.parent.mkdir(parents=True, exist_ok=True)
         if former.exists() and not target.exists():
@@ -138,9 +148,7 @@ def writing(
     try:
         yield
     except OSError as error:
-        raise InputError(
-            f"Cannot write {path}: {error.strerror or error}.", remedy, ErrorKind.UNWRITABLE
-        ) from error
+        raise unwritable(f"Cannot write {path}: {error.strerror or error}.", remedy) from error
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -177,17 +185,12 @@ def _remove_folder(folder: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Flush a folder to disk, so that a rename in it outlives a power cut."""
-    if os.name == "nt":  # Windows opens no folders; its renames are on disk when they return
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    if os.name != "nt":  # Windows opens no folders; its renames are on disk when they return
+        flush_to_disk(folder)
 
 
 def flush_to_disk(path: Path) -> None:
-    """Return once the file is on the disk and not only in the machine's memory."""
+    """Return once a file or folder is on the disk and not only in the machine's memory."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -230,7 +233,7 @@ def _temporary_beside(path: Path, former: Path) -> Path:
         there = next(each for each in (folder, *folder.parents) if os.path.exists(each))
         if not os.path.isdir(there):
             folder, what, remedy = there, "is not a folder", "Choose another name."
-        raise InputError(f"Cannot write {path}: {folder} {what}.", remedy, ErrorKind.UNWRITABLE)
+        raise unwritable(f"Cannot write {path}: {folder} {what}.", remedy)
     temporary = _name_beside(path)
     with writing(path):
         # Not by `tempfile`: a new file obeys the umask.
@@ -240,12 +243,19 @@ def _temporary_beside(path: Path, former: Path) -> Path:
 
 
 def _name_beside(path: Path) -> Path:
-    return path.with_name(f".{path.stem}-{uuid.uuid4().hex[:12]}{path.suffix}")
+    return path.with_name(f".{_shortened(path.stem)}-{uuid.uuid4().hex[:12]}{path.suffix}")
+
+
+def _shortened(name: str) -> str:
+    """Return a name that leaves room for more letters; a long one is replaced by its digest."""
+    written = os.fsencode(name)
+    return name if len(written) <= _LONG_NAME else blake2b(written, digest_size=16).hexdigest()
 
 
 def _remove_killed(path: Path) -> None:
     """Remove what killed processes left of a file or folder that this process alone writes now."""
-    name = re.compile(rf"\.{re.escape(path.stem)}-[0-9a-f]{{12}}{re.escape(path.suffix)}")
+    stem, suffix = map(re.escape, (_shortened(path.stem), path.suffix))
+    name = re.compile(rf"\.{stem}-[0-9a-f]{{12}}{suffix}")
     with suppress(OSError):
         for left in [each for each in path.parent.iterdir() if name.fullmatch(each.name)]:
             _remove_folder(left) if left.is_dir() else left.unlink(missing_ok=True)
@@ -269,7 +279,7 @@ def check_writable(path: Path, option: str) -> None:
     if os.path.exists(path) and not os.path.isfile(path):
         what = "folder" if os.path.isdir(path) else "pipe or a device"
         remedy = "Give the name of a regular file."
-        raise InputError(f"{option} {path} is a {what}.", remedy, ErrorKind.UNWRITABLE)
+        raise unwritable(f"{option} {path} is a {what}.", remedy)
     target = _behind_links(path)
     _temporary_beside(target, target).unlink(missing_ok=True)
 
@@ -362,43 +372,29 @@ def being_written(path: Path, what: str = "") -> Iterator[None]:
 
     Raises `InputError`, with the number of the other process, where one is writing it.
     """
-    take_hold(path, what)
-    try:
-        yield
-    finally:
-        let_go(path)
-
-
-def take_hold(path: Path, what: str = "") -> None:
-    """Lock a file or folder as in `being_written`, until `let_go`."""
     name = os.path.realpath(path)
     if name not in _locks:
         target = Path(name)
-        lock = target.with_name(f".{target.name}.lock")
+        lock = target.with_name(f".{_shortened(target.name)}.lock")
         held = _Lock(lock, lock_file(lock, what or str(path)), os.getpid())
         if held.handle is not None:
             _remove_killed(target)
         _locks[name] = held
-    _locks[name].times += 1
-
-
-def let_go(path: Path) -> None:
-    """End one `take_hold`."""
-    name = os.path.realpath(path)
-    held = _locks.get(name)
-    if held is None:
-        return
-    held.times -= 1
-    if held.times:
-        return
-    if held.handle is not None and held.process == os.getpid():
-        release_file(held.handle, held.path, remove=True)
-    del _locks[name]
+    held = _locks[name]
+    held.times += 1
+    try:
+        yield
+    finally:
+        held.times -= 1
+        if not held.times:
+            if held.handle is not None and held.process == os.getpid():
+                release_file(held.handle, held.path, remove=True)
+            del _locks[name]
 
 
 @atexit.register
 def _remove_left_over() -> None:
-    """Remove lock files that `let_go` did not, because of a second Ctrl-C."""
+    """Remove lock files that `being_written` did not, because of a second Ctrl-C."""
     for held in _locks.values():
         if held.handle is not None and held.process == os.getpid():
             with suppress(OSError):

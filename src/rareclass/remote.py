@@ -1,5 +1,6 @@
 """Files behind URLs, as paths: copied here when they are read, written whole."""
 
+import errno
 import io
 import os
 import re
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
-from rareclass.errors import ErrorKind, InputError, setting, setting_error, unsupported
+from rareclass.errors import ErrorKind, InputError, setting, setting_error, unsupported, unwritable
 from rareclass.scratch_file import BytesAt, Scratch, read_file_at
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -21,7 +22,8 @@ _CHUNK_BYTES = 8 << 20
 def path_of(name: str | os.PathLike[str]) -> Path:
     """Return the `Path` of a name, or a `RemotePath` in place of one for a URL.
 
-    Raises `InputError` for an empty name, which `Path` takes for the folder where one is.
+    Raises `InputError` for an empty name, which `Path` takes for the folder where one is, and for
+    one that the system cannot follow: too long, links in a circle, a current folder that is gone.
 
     >>> path_of("a/b.csv"), str(path_of("s3://bucket/b.csv"))
     (PosixPath('a/b.csv'), 's3://bucket/b.csv')
@@ -35,13 +37,25 @@ def path_of(name: str | os.PathLike[str]) -> Path:
         )
     scheme = _URL.match(text)
     if scheme is None or isinstance(name, Path):
-        return Path(name)
+        return _followed(Path(name))
     if scheme[1].lower() == "file":
-        return Path(unquote(text.partition("://")[2]))
+        return _followed(Path(unquote(text.partition("://")[2])))
     is_web = scheme[1].lower() in ("http", "https")
     path = RemotePath(text.partition("?")[0] if is_web else text)
     path._url_given = text
     return cast(Path, path)
+
+
+def _followed(path: Path) -> Path:
+    try:
+        os.stat(os.path.abspath(path))
+    except OSError as error:
+        is_gone = error.filename is None  # of the current folder
+        if is_gone or error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            why = "the current folder was removed" if is_gone else error.strerror
+            message, remedy = f"{path} cannot be found: {why}.", "Give another name."
+            raise InputError(message, remedy, ErrorKind.MISSING_FILE) from error
+    return path
 
 
 class RemotePath(PurePosixPath):
@@ -126,15 +140,12 @@ class RemotePath(PurePosixPath):
     def check_writable(self, option: str) -> None:
         """Raise `InputError` where the file could not be written later, as far as is known now."""
         if self._is_web:
-            raise InputError(
+            raise unwritable(
                 f"{option} {self}: files cannot be written to a web server.",
                 "Give s3://, gs:// or az://.",
-                ErrorKind.UNWRITABLE,
             )
         if self._url.endswith("/") or self.is_dir():
-            raise InputError(
-                f"{option} {self} is a folder.", "Give the name of a file.", ErrorKind.UNWRITABLE
-            )
+            raise unwritable(f"{option} {self} is a folder.", "Give the name of a file.")
         if not self._call(lambda system, place: system.exists(place.partition("/")[0] or "/")):
             raise InputError(
                 f"{option} {self}: there is no bucket {self.parts[1]}.",
@@ -147,10 +158,8 @@ class RemotePath(PurePosixPath):
         try:
             self._call(lambda system, place: system.put_file(str(file), place))
         except FileNotFoundError:
-            raise InputError(
-                f"Cannot write {self}: there is no such bucket or folder.",
-                "Check the name.",
-                ErrorKind.UNWRITABLE,
+            raise unwritable(
+                f"Cannot write {self}: there is no such bucket or folder.", "Check the name."
             ) from None
         self._known = None
 

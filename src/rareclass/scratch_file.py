@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from rareclass.errors import ErrorKind, InputError, setting
+from rareclass.errors import ErrorKind, InputError, setting, unwritable
 
 _HAS_PREADV = os.name == "posix"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -26,10 +26,9 @@ def scratch_folder(folder: str | Path | None = None) -> Path:
     """
     if folder is not None:
         if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-            raise InputError(
+            raise unwritable(
                 f"scratch={str(folder)!r} is not a folder that can be written to.",
                 "Name one on a disk with room, or leave it out for $TMPDIR or /var/tmp.",
-                ErrorKind.UNWRITABLE,
             )
         return Path(folder)
     var = "/var/tmp"
@@ -103,22 +102,20 @@ class Scratch:
     def _unwritable(self, error: OSError) -> InputError:
         if error.errno in _NO_ROOM:
             return self._no_room()
-        return InputError(
+        return unwritable(
             f"Cannot write rows to the scratch folder {self.folder}: {error.strerror or error}.",
             f"Name another: scratch= ({setting('scratch')} on the command line), or the "
             "environment variable TMPDIR.",
-            ErrorKind.UNWRITABLE,
         )
 
     def _no_room(self) -> InputError:
         needed = self._needed or f"more than {self.size:,}"
         free = shutil.disk_usage(self.folder).free
-        return InputError(
+        return unwritable(
             f"The scratch folder {self.folder} has no room for the decoded rows: {needed} bytes "
             f"are needed, {free:,} are free there.",
             f"Name a folder on a larger disk: {setting('scratch')}, or the "
             "environment variable TMPDIR.",
-            ErrorKind.UNWRITABLE,
         )
 
 

@@ -49,6 +49,20 @@ def test_what_the_same_process_writes_stays(tmp_path):
     assert names(tmp_path) == ["s.csv"]
 
 
+@pytest.mark.parametrize("name", ["x" * 251 + ".csv", "ф" * 125 + ".csv", "." + "y" * 254])
+def test_a_name_as_long_as_any_is_written_and_locked(tmp_path, name):
+    assert len(os.fsencode(name)) in (254, 255)
+    other = tmp_path / (name[:-5] + "z" + name[-4:])  # is written at the same time
+    with replacing(tmp_path / name) as temporary, replacing(other) as beside:
+        assert len([each for each in names(tmp_path) if each.endswith(".lock")]) == 2
+        temporary.write_text("whole")
+        beside.write_text("other")
+    assert (tmp_path / name).read_text() == "whole"
+    with replacing_folder(tmp_path / ("f" * 255)) as folder:
+        (folder / "a.csv").write_text("whole")
+    assert names(tmp_path) == sorted([name, other.name, "f" * 255])
+
+
 @pytest.mark.parametrize("can_exchange", [True, False])
 @pytest.mark.parametrize("fails", ["", "block", "rename"])
 def test_a_folder_takes_the_place_of_another(tmp_path, monkeypatch, can_exchange, fails):

@@ -78,6 +78,13 @@ def answer_of(client):
     return b"".join(parts)
 
 
+def scored(client, n_answers):
+    answers = b""
+    while answers.count(b'"score"') < n_answers and (part := client.recv(1 << 16)):
+        answers += part
+    return answers
+
+
 def send_slowly(client, content):
     """Send a byte at a time until something comes back; False where all was sent before."""
     for k in range(len(content)):
@@ -156,6 +163,29 @@ def test_a_body_without_end_is_refused_before_it_has_come(listen, is_chunked):
     assert answer.startswith(b"HTTP/1.1 413")
     assert b"connection: close" in answer.lower()
     assert service.score()["rows"]
+
+
+_OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMA\r\nUpgrade: %s\r\n"
+
+
+@pytest.mark.parametrize("is_chunked", [True, False])
+@pytest.mark.parametrize("cut", [0, 30, -1, None])
+def test_an_offer_of_another_protocol_is_ignored(listen, is_chunked, cut):
+    head, body = HEAD % len(BODY), BODY
+    if is_chunked:
+        head = HEAD.replace(b"Content-Length: %d", b"Transfer-Encoding: chunked")
+        body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+    with listen().connect() as client:
+        for name in (b"h2c", b"websocket"):
+            sent = head + _OFFER % name + b"\r\n"
+            client.sendall(sent[:cut])
+            time.sleep(0.02)
+            client.sendall((b"" if cut is None else sent[cut:]) + body)
+            assert scored(client, 1).startswith(b"HTTP/1.1 200")
+        client.sendall((head + _OFFER % b"h2c" + b"\r\n" + body) * 40)  # without waiting
+        assert scored(client, 40).count(b"HTTP/1.1 200") == 40
+        client.sendall(b"CONNECT here:80 HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert answer_of(client).startswith(b"HTTP/1.1 400")
 
 
 @pytest.mark.sampled(1)

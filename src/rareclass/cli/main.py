@@ -19,7 +19,7 @@ _ONCE_MORE_AFTER = 0.05
 # Columns of a terminal below which COLUMNS is a mistake.
 _LEAST_COLUMNS = 20
 # Signals that end a command, and those that were to end this one. Windows has no SIGHUP.
-_ENDING = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT)}
+_ENDING = [each for each in signal.Signals if each.name in ("SIGINT", "SIGTERM", "SIGHUP")]
 _signals: list[int] = []
 
 

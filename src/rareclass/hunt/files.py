@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from rareclass.encoding.hunt import Coordinate
-from rareclass.errors import ErrorKind, InputError, counted, existing_file, setting
+from rareclass.errors import counted, existing_file, setting, unwritable
 from rareclass.files import check_own_folder, csv_bytes, replacing_folder
 from rareclass.hunt import HuntSettings
 from rareclass.hunt.hunting import Hunt
@@ -74,11 +74,10 @@ def check_folder(out: Path, overwrite: bool) -> None:
         )
     ancestor = next(path for path in out.resolve().parents if path.exists())
     if not ancestor.is_dir() or not os.access(ancestor, os.W_OK):
-        raise InputError(
+        raise unwritable(
             f"Cannot make the folder {out}: {ancestor} "
             f"{'may not be written to' if ancestor.is_dir() else 'is not a folder'}.",
             f"Choose another with {setting('out')}.",
-            ErrorKind.UNWRITABLE,
         )
 
 

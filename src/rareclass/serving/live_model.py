@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +56,7 @@ class InputDrift:
 
     def __init__(self, content: Model) -> None:
         self._content = content
-        self._lock = Lock()
+        self._lock = RLock()
         self._add_lock = Lock()  # so that rows can be added during a look
         self._waiting: list[tuple[pl.DataFrame, NDArray[np.float64]]] = []
         self._n_waiting = 0
@@ -71,34 +71,32 @@ class InputDrift:
             self._n_waiting += rows.height
             return before < _LOOK_ROWS <= self._n_waiting
 
-    def look(self) -> None:
-        """Count the rows held; some milliseconds for 1,000."""
-        with self._lock:
-            self._look()
-
     def figures(self) -> tuple[int, Drift]:
         """Count the rows held, and return the rows and the drift of the last full window."""
         with self._lock:
-            self._look()
+            self.look()
             window = self._full or self._window
             seen, alerts = window.seen, None
             if self._content.has_rare_class:
                 alerts = alert_rate(self._content, window.n_alerts, seen.n_rows)
             return seen.n_rows, drift_of(seen, alerts)
 
-    def _look(self) -> None:
-        with self._add_lock:
-            waiting, self._waiting, self._n_waiting = self._waiting, [], 0
-        if not waiting:
-            return
-        parts, scores = zip(*waiting, strict=True)
-        rows, every, window = pl.concat(parts, rechunk=True), np.concatenate(scores), self._window
-        window.n_alerts += int((every > self._content.thresholds[-1]).sum())
-        window.seen.n_rows += rows.height
-        read = self._content.encoder.read(rows)
-        self._content.count_unlike(rows, read, every, window.seen)
-        if window.seen.n_rows >= WINDOW_ROWS:
-            self._window, self._full = _Window(self._content.new_summary()), window
+    def look(self) -> None:
+        """Count the rows held; some milliseconds for 1,000."""
+        with self._lock:
+            with self._add_lock:
+                waiting, self._waiting, self._n_waiting = self._waiting, [], 0
+            if not waiting:
+                return
+            parts, scores = zip(*waiting, strict=True)
+            rows, every = pl.concat(parts, rechunk=True), np.concatenate(scores)
+            window = self._window
+            window.n_alerts += int((every > self._content.thresholds[-1]).sum())
+            window.seen.n_rows += rows.height
+            read = self._content.encoder.read(rows)
+            self._content.count_unlike(rows, read, every, window.seen)
+            if window.seen.n_rows >= WINDOW_ROWS:
+                self._window, self._full = _Window(self._content.new_summary()), window
 
 
 class RowScores(NamedTuple):

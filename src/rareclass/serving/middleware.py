@@ -17,7 +17,7 @@ from typing import Any
 from rareclass.errors import ErrorKind, InputError, counted, seconds_text, setting, setting_error
 from rareclass.machine import size_text
 from rareclass.serving.measures import Measures
-from rareclass.serving.request_rows import RefusedError, refused
+from rareclass.serving.request_rows import JSON, RefusedError, refused
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -153,11 +153,8 @@ class _Response:
     async def give(self, error: RefusedError) -> None:
         """Send an error."""
         body = json.dumps(error.body()).encode()
-        headers = [(b"content-type", b"application/json")]
-        headers.append((b"content-length", str(len(body)).encode()))
-        headers += [
-            (name.lower().encode(), value.encode()) for name, value in error.headers.items()
-        ]
+        named = {"content-type": JSON, "content-length": str(len(body)), **error.headers}
+        headers = [(name.lower().encode(), value.encode()) for name, value in named.items()]
         start = {"type": "http.response.start", "status": error.status, "headers": headers}
         await self(start)
         await self({"type": "http.response.body", "body": body, "more_body": False})

@@ -15,6 +15,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
+from httptools import HttpRequestParser
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from threadpoolctl import threadpool_limits
@@ -272,10 +273,11 @@ def serve(
     start_log(with_requests)
     hush(True)  # from now on each line of standard error is JSON
     config = server_config(service_of(model, settings, rareclass.__version__), settings.limits)
-    with listening_at(address) as listening, threadpool_limits(1), _ignoring_sigterm():
+    with listening_at(address) as listening, threadpool_limits(1):
         announce(replace(address, port=listening.getsockname()[1]))
         sys.setswitchinterval(_SWITCH_SECONDS)
-        _Server(config).run(sockets=[listening])
+        with suppress(SystemExit):  # uvicorn raises SIGTERM once more after it has stopped
+            _Server(config).run(sockets=[listening])
 
 
 @contextmanager
@@ -296,16 +298,6 @@ def listening_at(address: Address) -> Iterator[socket.socket]:
         yield listening
 
 
-@contextmanager
-def _ignoring_sigterm() -> Iterator[None]:
-    """Ignore SIGTERM, which uvicorn raises once more after it has stopped."""
-    before = signal.signal(signal.SIGTERM, lambda number, frame: None)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 # Bytes of a request's line and headers together.
 _MOST_HEAD = 64 << 10
 
@@ -315,7 +307,8 @@ class Connection(HttpToolsProtocol):
 
     uvicorn waits without end for the first byte of a connection and for the end of a head, and
     each byte of a body that nobody reads gives a client more time. Requests in hand have limits of
-    their own.
+    their own. A request that offers another protocol, as Java's clients offer HTTP/2, is answered
+    as if it did not: uvicorn would lose its body.
     """
 
     def __init__(self, *given: Any, head_seconds: float, idle_seconds: float, **named: Any) -> None:
@@ -342,7 +335,10 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes, of a head not without end."""
-        super().data_received(data)
+        self._left = data
+        while self._left:  # a second time where a head is read anew
+            self._data, self._left = self._left, b""
+            super().data_received(self._data)
         if self._head_bytes is not None:
             self._head_bytes += len(data)
             if self._head_bytes > _MOST_HEAD and not self.transport.is_closing():
@@ -352,7 +348,24 @@ class Connection(HttpToolsProtocol):
         """Hand the request on, whose body has limits of its own."""
         self._head_bytes = None
         self._wait(None)
-        super().on_headers_complete()
+        if not self.parser.should_upgrade():
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """End the request, unless it is still to be read without its offer of a protocol."""
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Read the head anew without its offer; uvicorn calls this while it handles the offer."""
+        method, (n_read,) = self.parser.get_method(), sys.exception().args  # type: ignore[union-attr]
+        kept = [each for each in self.headers if each[0] != b"upgrade"]
+        if len(kept) == len(self.headers):  # CONNECT, which is for proxies
+            self.send_400_response("Invalid HTTP request received.")
+            return
+        head = [b"%s %s HTTP/1.1" % (method, self.url), *(b"%s: %s" % each for each in kept)]
+        self.parser = HttpRequestParser(self)
+        self._left = b"\r\n".join([*head, b"", b""]) + self._data[n_read:]
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 MOST_ROWS = 16_384
 # Records that are looked at for each of the first rows wanted.
 _MOST_BAD = 100
@@ -56,8 +57,9 @@ class Interruption:
     def heeded(self) -> Iterator[None]:
         """Take over the signals that end a command; a second one does what it did before."""
         try:
-            for number in {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT)}:
-                if callable(handler := signal.getsignal(number)):  # not those that are ignored
+            for number in signal.Signals:
+                handler = signal.getsignal(number)
+                if number.name in _ENDING and callable(handler):  # not one that is ignored
                     self._before[number] = handler
                     signal.signal(number, self._note)
             yield
