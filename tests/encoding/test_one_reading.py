@@ -534,8 +534,18 @@ def test_names_and_masks_of_any_table_stay():
 def test_lists_in_a_dictionary_are_refused_as_lists_are():
     places = pa.array(np.arange(N) % 2, pa.int8())
     structs = pa.DictionaryArray.from_arrays(places, pa.array([{"b": 1}, {"b": 2}]))
-    with refused(ErrorKind.CELL, column="a", says="Struct"):
+    with refused(ErrorKind.CELL, column="a", says="Struct({'b': Int64}), which are neither"):
         read_table(pa.table({"a": structs}))
+
+
+@pytest.mark.parametrize(
+    "two", [[(1,), (2,)], [frozenset("a"), "b"], [1j, 2j], [b"a", b"b"], [object(), object()]]
+)
+def test_objects_without_a_text_of_their_own_are_refused(two):
+    cells = np.array([*two, None], dtype=object)[np.arange(N) % 3]
+    for column in (pd.Series(cells), pd.Series(cells).astype("category")):
+        with refused(ErrorKind.CELL, column="a", says="which are neither"):
+            read_table(pd.DataFrame({"a": column}))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])

@@ -156,7 +156,7 @@ NO_TABLES = [
     (np.ones((0, 2)), ErrorKind.TOO_FEW_ROWS, "n_samples=0"),
     (np.ones((3, 2)), ErrorKind.MISSING_COLUMN, "'x0' is always 1; 'x1'"),
     (np.array([[1.0], [-np.inf]]), ErrorKind.CELL, "-inf"),
-    (np.array([[(1, 2)], [3]], dtype=object), ErrorKind.CELL, "lists"),
+    (np.array([[(1, 2)], [3]], dtype=object), ErrorKind.CELL, "tuple"),
 ]
 
 

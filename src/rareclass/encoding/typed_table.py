@@ -21,7 +21,7 @@ from rareclass.tables.columns import (
     facts_of_words,
 )
 from rareclass.tables.frames import FrameColumn, read_frame, stored_index, unusable
-from rareclass.tables.reading import CellReading, read_cells
+from rareclass.tables.reading import CellReading, is_usable, read_cells
 from rareclass.tables.text_columns import CellProfile, find_reading
 
 Kind = Literal["number", "category", "date", "text"]
@@ -290,7 +290,7 @@ def _understood(given: FrameColumn, is_index: bool) -> tuple[Column, TypedColumn
 def _reading_of(given: FrameColumn, cells: pl.Series | CodedText) -> tuple[CellReading, bool]:
     """How a column of training is read, and whether its numbers are whole as written."""
     name, dtype = given.cells.name, given.cells.dtype
-    if given.is_chosen:
+    if given.is_chosen and is_usable(dtype):
         return CellReading("string", marks=False), False
     profile, is_too_long = None, False
     if isinstance(cells, CodedText):

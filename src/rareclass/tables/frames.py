@@ -80,8 +80,7 @@ def read_frame(X: Any) -> Frame:
         if isinstance(native, pl.DataFrame):
             return Frame(names, len(native), map(_of_polars, native.iter_columns()), True)
         _refuse_twice(names)  # 1 and "1" are two names to pandas
-        of_frame = (_of_series(name, frame[:, k]) for k, name in enumerate(names))
-        return Frame(names, len(frame), of_frame, True)
+        return Frame(names, len(frame), map(_of_series, names, frame.iter_columns()), True)
     array = np.asarray(unmasked(X))
     if array.ndim != 2:
         raise InputError(
@@ -94,8 +93,7 @@ def read_frame(X: Any) -> Frame:
             "Complex data not supported: X holds complex numbers.", "", ErrorKind.SHAPE
         )
     names = [f"x{k}" for k in range(array.shape[1])]
-    of_array = (_of_numpy(name, cells) for name, cells in zip(names, array.T, strict=True))
-    return Frame(names, len(array), of_array, False)
+    return Frame(names, len(array), map(_of_numpy, names, array.T), False)
 
 
 def as_frame(X: Any) -> Any:
@@ -128,16 +126,17 @@ def numbers_of(X: Any) -> pl.DataFrame:
     """
     columns = [cells for cells, _ in read_frame(X).columns]
     for cells in columns:
-        dtype = cells.dtype
-        if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+        if not (cells.dtype.is_numeric() or cells.dtype in (pl.Boolean, pl.Null)):
             raise ValueError(
-                f"column {cells.name!r} holds {dtype}, not numbers. Encode it first "
+                f"column {cells.name!r} holds {cells.dtype}, not numbers. Encode it first "
                 "(skrub.TableVectorizer does), or use RareClassifier or the command line, which "
                 "encode tables."
             )
     return pl.DataFrame(columns)
 
 
+# Python objects that are no words, though they have a text.
+_NO_WORDS = (list, tuple, dict, set, frozenset, bytes, bytearray, complex, np.ndarray)
 # Kinds of Python objects that are never read as one another; the first that fits a type.
 _KINDS: dict[str, tuple[type, ...]] = {
     "truth value": (bool, np.bool_),
@@ -153,15 +152,17 @@ def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
 
     Numbers that no type holds exactly are text, too.
 
-    Raises `InputError` for lists, bytes and the like.
+    Raises `InputError` for lists, bytes and objects that have no text of their own.
     """
     if len(_kinds_of(cells)) <= 1:  # Arrow takes 5 for a day where a date comes first
         try:
             return _of_arrow(name, pa.array(cells, from_pandas=True)).cells
         except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError):
             pass
-    if any(isinstance(cell, list | tuple | dict | set | bytes | np.ndarray) for cell in cells):
-        raise unusable(name, "lists, bytes or other objects")
+    for each in set(map(type, cells)):
+        by_place = each.__str__ is object.__str__ and each.__repr__ is object.__repr__  # in memory
+        if by_place or issubclass(each, _NO_WORDS):
+            raise unusable(name, each.__name__)
     return text_of_values(list(cells)).alias(name)
 
 
