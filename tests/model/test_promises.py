@@ -37,12 +37,16 @@ def judged(rule, random, n=3000, lift=2.5, alerts=None, moved=0.0):
     chosen = rule.choose(held.y, held.scores, time=np.arange(3000) % 30 * 1.0)
     if alerts is not None:
         chosen = replace(chosen, threshold=float(np.sort(new.scores)[-alerts - 1]))
+    first = held if not moved else ScoredRows(held.y[1:], held.scores[1:] + moved)
+    return promises_of(held, first, new, chosen, np.arange(n) % 30 * 1.0)
+
+
+def promises_of(held, first, new, chosen, time=None):
+    """Promises of an estimate on the rows `held`, of a model that keeps the rows `first`."""
     estimate = RareDecision(RareClassFacts("rare", "1", "0"), np.zeros(1)).estimate(held)
     facts = TrainingFacts(3000, 0, 0, True, 0.0, None, None, 0, True, None, estimate, {}, "")
-    first = held if not moved else ScoredRows(held.y[1:], held.scores[1:] + moved)
     model = made_model(None, None, held_out=first).with_thresholds(chosen.threshold, chosen)
-    model = replace(model, facts=replace(model.facts, training=facts))
-    return judge_promises(model, new, new.scores > chosen.threshold, np.arange(n) % 30 * 1.0)
+    return judge_promises(replace(model, facts=replace(model.facts, training=facts)), new, time)
 
 
 @pytest.mark.sampled(2)
@@ -76,6 +80,20 @@ def test_alerts_of_days_that_differ_are_tested_by_day():
     assert np.mean([low <= share <= high for low, high in limits]) >= 0.9
     limits = [evaluate._share_of_alerts(each, None, 0.95)[1:] for each in called]
     assert np.mean([low <= share <= high for low, high in limits]) < 0.75
+
+
+def test_rows_of_a_group_are_one_to_the_promises_of_ranking_and_alerts():
+    """Each row of a file eight times: seldom broken where they are known as groups."""
+    random, broken = np.random.default_rng(0), {True: 0, False: 0}
+    for is_known in [True, False] * 25:
+        rare = [(random.random(3000) < 0.03).astype(np.int16) for _ in range(2)]
+        held, new = (ScoredRows(y, random.normal(size=3000) + 2.5 * y) for y in rare)
+        drawn, rule = np.repeat(random.choice(3000, 375, replace=False), 8), RULES["as many"]
+        new = new.take(drawn)._replace(group=drawn if is_known else None)
+        chosen = rule.choose(held.y, held.scores)
+        broken[is_known] += bool(promises_of(held, held, new, chosen).broken)
+    assert broken[True] <= 3
+    assert broken[False] >= 7
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -255,11 +255,10 @@ def drift_block(shown: Sequence[ColumnDrift]) -> TableBlock:
         known = zip(shown, values, strict=True)
         return ["" if each.is_absent or share is None else f"{share:.1%}" for each, share in known]
 
-    indices = [each.stability_index for each in shown]
     columns = {
         "Column": ["(scores)" if each.kind == SCORES else each.name for each in shown],
         "Verdict": [each.verdict or "not known" for each in shown],
-        "PSI": ["" if index is None else f"{index:.2f}" for index in indices],
+        "PSI": ["" if (psi := each.stability_index) is None else f"{psi:.2f}" for each in shown],
         "Empty": shares(each.missing_now for each in shown),
         "Empty before": shares(each.missing_before for each in shown),
         "New values": shares(each.outside for each in shown),

@@ -201,9 +201,7 @@ class Promises:
         return {"promises": plain_data(self.rows), "advice": self.advice.name.lower()}
 
 
-def judge_promises(
-    model: Model, rows: ScoredRows, called: NDArray[np.bool_], time: NDArray[Any] | None
-) -> Promises:
+def judge_promises(model: Model, every: ScoredRows, time: NDArray[Any] | None) -> Promises:
     """Compare what a model of a rare class promised with labelled rows and the alerts of all.
 
     Broken: significantly worse, at 5 % over all promises together (Bonferroni). Kept: the 95 %
@@ -212,12 +210,16 @@ def judge_promises(
     threshold has no limit of its own and no share of rare rows is stated. The ranking is measured
     at the share of rare rows that the estimate had. `time` is of all rows, or None.
     """
+    rows, called = every.labelled(), every.scores > model.threshold
+    place = None if time is None else covered_periods(time, "day").place
+    if every.group is not None:
+        place = np.unique(every.group, return_inverse=True)[1]
     found, rule = [*_of_ranking(model, rows)], model.facts.rule
     if rule is not None and rule.wanted is not None:
         if rule.met:
-            found += _of_rule(rule, rule.wanted, rows, called, time)
+            found += _of_rule(rule, rule.wanted, rows, called, time, place)
     elif model.stated_prevalence is None:
-        found += _of_alerts(model, called, time)
+        found += _of_alerts(model, called, place)
     return Promises(tuple(found))
 
 
@@ -243,12 +245,12 @@ def _at_level(found: Interval, level: float) -> Interval:
 
 
 def _of_alerts(
-    model: Model, called: NDArray[np.bool_], time: NDArray[Any] | None
+    model: Model, called: NDArray[np.bool_], place: NDArray[Any] | None
 ) -> Iterator[Promise]:
     """Yield the promise of as many alerts as on the rows that the threshold was set on."""
     rate = alert_rate(model, int(called.sum()), len(called))
     if rate is not None:
-        often, now = 1e4 * rate.expected.value, partial(_share_of_alerts, called, time)
+        often, now = 1e4 * rate.expected.value, partial(_share_of_alerts, called, place)
         then, after = (partial(_times, 1e4, each) for each in (rate.held_out.interval, now))
         yield Promise.judged("Alerts in 10,000 rows", then, after, often / 2, 2 * often, _AMOUNT)
 
@@ -263,15 +265,14 @@ def _a_period(alerts: NDArray[Any], level: float, sizes: NDArray[Any] | float = 
 
 
 def _share_of_alerts(
-    called: NDArray[np.bool_], time: NDArray[Any] | None, level: float
+    called: NDArray[np.bool_], place: NDArray[Any] | None, level: float
 ) -> Interval:
-    """Interval of the share of alerts: of rows and, where times are known, of days that differ."""
+    """Interval of the share of alerts: of rows and, where `place` is known, of days or groups."""
     exact = WeightedRate.counted(float(called.sum()), len(called)).interval(level)
-    place = None if time is None else covered_periods(time, "day").place
     if place is None or not place.any():
         return exact
-    of_days = _a_period(np.bincount(place, called), level, np.bincount(place))
-    return Interval(exact.value, min(exact.low, of_days.low), max(exact.high, of_days.high))
+    alike = _a_period(np.bincount(place, called), level, np.bincount(place))
+    return Interval(exact.value, min(exact.low, alike.low), max(exact.high, alike.high))
 
 
 def _times(factor: float, share: AtLevel, level: float) -> Interval:
@@ -284,6 +285,7 @@ def _of_rule(
     rows: ScoredRows,
     called: NDArray[np.bool_],
     time: NDArray[Any] | None,
+    place: NDArray[Any] | None,
 ) -> Iterator[Promise]:
     """Yield the promises of the threshold's rule."""
     budget, measure = rule.budget, rule.measure
@@ -298,7 +300,7 @@ def _of_rule(
             share, most = partial(exact_interval, here.n_above, here.n_periods), budget.allowed
             yield Promise.judged(f"Share of {budget.period}s over", most, share, highest=most)
     elif rule.batch is not None:
-        share, name = partial(_share_of_alerts, called, time), f"Alerts in {rule.batch:,} rows"
+        share, name = partial(_share_of_alerts, called, place), f"Alerts in {rule.batch:,} rows"
         per_batch = partial(_times, rule.batch, share)
         yield Promise.judged(f"{name}, at most", limit, per_batch, highest=limit, digits=_AMOUNT)
     elif measure is not None:
@@ -380,7 +382,7 @@ def evaluate_file(
         threshold, rare, rule = content.threshold, rows.y == 1, content.facts.rule
         called = every.scores > threshold
         rate = alert_rate(content, int(called.sum()), len(called))
-        promises = judge_promises(content, rows, called, moments)
+        promises = judge_promises(content, every, moments)
         if moments is not None and rule is not None and rule.budget is not None:
             budget = rule.budget.on(moments, called)
         table = decision_table(rare, rows.scores, threshold)

@@ -291,8 +291,7 @@ def in_step(model: "Model", rule: str, rows: ScoredRows | None = None) -> "Model
         rows = model.held_out
     if not model.rare_classes or rows is None or rows.classes is None:
         return model
-    facts = model.rare_class
-    return model.with_class_rules(rules_in_step(facts, rows, model.threshold, rule))
+    return model.with_class_rules(rules_in_step(model.rare_class, rows, model.threshold, rule))
 
 
 def rules_in_step(

@@ -98,7 +98,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         moments = alert_times(beside[options.time][judged], judged + 1)
         time = moments[every.y[judged] >= 0]
     if known is None:
-        promises = judge_promises(content, rows, every.scores > content.threshold, moments)
+        promises = judge_promises(content, every, moments)
     if options.groups is not None:
         group = beside[options.groups][labelled]
         groups = group.cast(pl.String).fill_null("(empty)").to_numpy()
