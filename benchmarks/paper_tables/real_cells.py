@@ -1,7 +1,8 @@
 """From the stored splits of Table 4 to its figures and to those of Table 5, and their page.
 
 A cell is one method on one set: the finished splits, their mean and standard error, the paper's
-figure, and RankRC's difference from the method on the splits that both have.
+figure, and RankRC's difference from the method on the splits that both have. The measure is the
+paper's, AUC, or average precision, which the paper does not have and not all splits have here.
 """
 
 from collections.abc import Sequence
@@ -34,17 +35,20 @@ class Cell(NamedTuple):
     printed : (float, float) or None
         The paper's mean and standard error; None for a method that its table does not have.
     ahead : Paired or None
-        RankRC minus this method, in percent of AUC, on the splits that both have.
+        RankRC minus this method, in percent of the measure, on the splits that both have.
+    measure : str
+        "auc" or "ap".
     """
 
     runs: dict[int, Run]
     printed: tuple[float, float] | None
     ahead: Paired | None
+    measure: str
 
     @property
     def figure(self) -> tuple[float, float | None]:
-        """Mean and standard error of the test AUC in percent."""
-        return mean_and_error([run["auc"] for run in self.runs.values()])
+        """Mean and standard error of the measure on the test rows, in percent."""
+        return mean_and_error([run[self.measure] for run in self.runs.values()])
 
     @property
     def z(self) -> float | None:
@@ -61,11 +65,11 @@ class Cell(NamedTuple):
 Cells = dict[str, dict[str, Cell]]
 
 
-def cells_of(runs: Sequence[Run]) -> Cells:
+def cells_of(runs: Sequence[Run], measure: str = "auc") -> Cells:
     """Set -> method -> cell, sets in the order of Table 3, methods as they are registered."""
     found: dict[tuple[str, str], dict[int, Run]] = {}
     for run in sorted(runs, key=lambda one: one["repeat"]):
-        if run["status"] == "ok":
+        if run["status"] == "ok" and measure in run:
             found.setdefault((run["set"], run["method"]), {})[run["repeat"]] = run
     cells: Cells = {}
     for name in paper.set_names():
@@ -73,14 +77,16 @@ def cells_of(runs: Sequence[Run]) -> Cells:
             own = found.get((name, method))
             if own is not None:
                 base = found.get((name, OURS), {}) if method != OURS else {}
-                printed = paper.real_auc(name).get(PRINTED_AS.get(method, method))
-                cells.setdefault(name, {})[method] = Cell(own, printed, _ahead(base, own))
+                known = paper.real_auc(name) if measure == "auc" else {}
+                printed = known.get(PRINTED_AS.get(method, method))
+                ahead = _ahead(base, own, measure)
+                cells.setdefault(name, {})[method] = Cell(own, printed, ahead, measure)
     return cells
 
 
-def _ahead(base: dict[int, Run], own: dict[int, Run]) -> Paired | None:
+def _ahead(base: dict[int, Run], own: dict[int, Run], measure: str) -> Paired | None:
     shared = sorted(base.keys() & own.keys())
-    return paired([base[k]["auc"] - own[k]["auc"] for k in shared], *SPLIT)
+    return paired([base[k][measure] - own[k][measure] for k in shared], *SPLIT)
 
 
 def significantly_below_paper(cells: Cells) -> list[str]:
@@ -113,11 +119,11 @@ def over_sets(cells: Cells) -> dict[str, Paired]:
 
 
 def shared_means(both: Cells, method: str) -> tuple[float, float]:
-    """Mean AUC over the sets, of a method and of RankRC, on the splits that both have."""
+    """Mean over the sets, of a method and of RankRC, on the splits that both have."""
     means = []
     for row in both.values():
-        shared = row[method].runs.keys() & row[OURS].runs.keys()
-        means.append([np.mean([row[m].runs[k]["auc"] for k in shared]) for m in (method, OURS)])
+        shared, measure = row[method].runs.keys() & row[OURS].runs.keys(), row[method].measure
+        means.append([np.mean([row[m].runs[k][measure] for k in shared]) for m in (method, OURS)])
     own, ours = np.mean(means, axis=0)
     return float(own), float(ours)
 
@@ -168,6 +174,9 @@ def table4_page(result: dict[str, Any]) -> str:
         f"RankRC is significantly below the paper's own mean (99 percent) on: "
         f"{', '.join(significantly_below_paper(cells)) or 'no set'}.\n\n"
         + table(*versus(cells))
+        + "\n\nAverage precision of the same fits in percent, on the splits that have it; lam was "
+        "chosen by AUC for it, too:\n\n"
+        + table(*precision_lines(cells_of(result["runs"], "ap")))
         + "\n\n"
         + table(*lines(cells))
         + "\n\nTable 5, from the same fits: mean number of kernel functions with a non-zero "
@@ -198,13 +207,36 @@ def versus(cells: Cells) -> tuple[list[str], list[list[str]]]:
     return VERSUS, [_versus(cells, method, test) for method, test in over_sets(cells).items()]
 
 
-def _versus(cells: Cells, method: str, test: Paired) -> list[str]:
-    """A method beside RankRC over the sets that have splits of both."""
-    both = {
+def _both(cells: Cells, method: str) -> Cells:
+    """The sets that have splits of RankRC and of a method."""
+    return {
         name: row
         for name, row in cells.items()
         if method in row and OURS in row and row[method].ahead is not None
     }
+
+
+def precision_lines(cells: Cells) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: each method beside RankRC in average precision."""
+    rows = []
+    for method, test in over_sets(cells).items():
+        if both := _both(cells, method):
+            splits = [len(row[method].runs) for row in both.values()]
+            tally = counts(cells, method)
+            rows.append([
+                method,
+                str(len(both)),
+                f"{min(splits)} to {max(splits)}",
+                "{:.1f} / {:.1f}".format(*shared_means(both, method)),
+                f"{tally['above']} / {tally['level']} / {tally['below']}",
+                test.words(),
+            ])  # fmt: skip
+    return [*VERSUS[:2], "splits", "mean AP: method / RankRC", *VERSUS[4:6]], rows
+
+
+def _versus(cells: Cells, method: str, test: Paired) -> list[str]:
+    """A method beside RankRC over the sets that have splits of both."""
+    both = _both(cells, method)
     tally, printed = counts(both, method), printed_means(both, method)
     return [
         method,

@@ -22,7 +22,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from joblib import Parallel, delayed
+from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from benchmarks.ledger import Ledger
@@ -59,8 +61,10 @@ def run_split(set_name: str, method: str, number: int, folder: Path) -> dict[str
     start = time.process_time()
     chosen = choose_by_folds(method, scale(X[train]), y[train], seed=number)
     seconds = time.process_time() - start
+    scores = chosen.scores(scale(X[test]))
     return {
-        "auc": float(auc(y[test], chosen.scores(scale(X[test])))[0]),
+        "auc": float(auc(y[test], scores)[0]),
+        "ap": 100.0 * float(average_precision_score(y[test], np.ravel(scores))),
         "param": chosen.param,
         "size": chosen.size,
         "stopped": chosen.stopped,
