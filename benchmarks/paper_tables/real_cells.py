@@ -207,7 +207,7 @@ def versus(cells: Cells) -> tuple[list[str], list[list[str]]]:
     return VERSUS, [_versus(cells, method, test) for method, test in over_sets(cells).items()]
 
 
-def _both(cells: Cells, method: str) -> Cells:
+def sets_with_both(cells: Cells, method: str) -> Cells:
     """The sets that have splits of RankRC and of a method."""
     return {
         name: row
@@ -220,7 +220,7 @@ def precision_lines(cells: Cells) -> tuple[list[str], list[list[str]]]:
     """Header and rows: each method beside RankRC in average precision."""
     rows = []
     for method, test in over_sets(cells).items():
-        if both := _both(cells, method):
+        if both := sets_with_both(cells, method):
             splits = [len(row[method].runs) for row in both.values()]
             tally = counts(cells, method)
             rows.append([
@@ -236,7 +236,7 @@ def precision_lines(cells: Cells) -> tuple[list[str], list[list[str]]]:
 
 def _versus(cells: Cells, method: str, test: Paired) -> list[str]:
     """A method beside RankRC over the sets that have splits of both."""
-    both = _both(cells, method)
+    both = sets_with_both(cells, method)
     tally, printed = counts(both, method), printed_means(both, method)
     return [
         method,
