@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1952,
     "tables": 4120,
 }
-MOST_LINES = {"src/rareclass": 74_337, "tests": 53_037, "benchmarks": 17_869}
+MOST_LINES = {"src/rareclass": 74_337, "tests": 53_039, "benchmarks": 17_869}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -175,3 +175,5 @@ def test_a_stream_reads_times_as_fit_does(way, step):
     batch = Batch(column.to_frame(), np.arange(8), "a.csv", [], 8, {})
     times = times_of(column, np.arange(1, 9), "--time").astype("M8[D]").astype(int)
     assert find_day_column(batch, "when").days_of(batch).to_list() == times.tolist()
+    if "%d" in way:
+        assert times.tolist() == [(day - dt.date(1970, 1, 1)).days for day in days[::step]]
