@@ -31,7 +31,7 @@ MOST_CODE = {
     "cli": 2996,
     "compare": 1400,
     "decide": 2014,
-    "encoding": 2881,
+    "encoding": 2882,
     "ensemble": 2956,
     "estimators": 347,
     "explain": 375,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1952,
     "tables": 4120,
 }
-MOST_LINES = {"src/rareclass": 74_337, "tests": 53_039, "benchmarks": 17_869}
+MOST_LINES = {"src/rareclass": 74_338, "tests": 53_039, "benchmarks": 17_869}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

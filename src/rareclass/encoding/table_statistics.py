@@ -285,7 +285,8 @@ class TableStatistics:
         numbers, _ = self._numbers(table)
         self.number_summaries_: list[NDArray[Any]] = list(summarise_numbers(numbers, weight))
         self.low_, self.high_ = self.number_summaries_[:2]
-        self.missing_share_ = np.average(np.isnan(numbers), axis=0, weights=weight)
+        shares = np.ones(table.n_rows) if weight is None else weight
+        self.missing_share_ = shares @ np.isnan(numbers) / max(shares.sum(), 1e-300)
 
     def _numbers(self, table: TypedTable) -> tuple[Floats, Floats]:
         """Numbers with days of dates, and cycles of dates."""
