@@ -33,7 +33,7 @@ MOST_CODE = {
     "decide": 2014,
     "encoding": 2882,
     "ensemble": 2956,
-    "estimators": 347,
+    "estimators": 348,
     "explain": 375,
     "fit": 1844,
     "folds": 486,
@@ -45,7 +45,7 @@ MOST_CODE = {
     "model": 4015,
     "moments": 1573,
     "online": 2341,
-    "ranking": 3740,
+    "ranking": 3741,
     "report": 3073,
     "review": 1088,
     "rows": 1818,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1952,
     "tables": 4120,
 }
-MOST_LINES = {"src/rareclass": 74_338, "tests": 53_039, "benchmarks": 17_869}
+MOST_LINES = {"src/rareclass": 74_343, "tests": 53_042, "benchmarks": 17_869}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

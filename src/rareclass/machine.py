@@ -246,8 +246,8 @@ def in_one_thread(method: Method) -> Method:
     return guarded  # type: ignore[return-value]
 
 
-def all_or_nothing(method: Method) -> Method:
-    """Leave the attributes of an estimator as they were where the method raises.
+def all_or_nothing(method: Method, undoes: type[BaseException] = BaseException) -> Method:
+    """Leave the attributes of an estimator as they were where the method raises `undoes`.
 
     Not where another thread learns, whose attributes these are.
     """
@@ -257,7 +257,7 @@ def all_or_nothing(method: Method) -> Method:
         before = dict(vars(self))
         try:
             return method(self, *given, **named)
-        except BaseException as error:
+        except undoes as error:
             if not isinstance(error, InputError) or error.kind != ErrorKind.LOCKED:
                 self.__dict__ = before
             raise

@@ -12,7 +12,7 @@ from typer.main import get_command
 from faults import refused
 from rareclass import RACHCV, RankRC, RareClassifier, rows, to_onnx
 from rareclass.cli.app import app
-from rareclass.cli.rule import _confidence
+from rareclass.cli.rule import RuleOptions
 from rareclass.compare import leaderboard
 from rareclass.errors import ErrorKind
 from rareclass.online import CBR
@@ -124,8 +124,10 @@ SHOWN = {
     ("fit", "time_budget"): lambda: str(RareClassifier().time_budget).lower(),
     ("fit", "objective"): lambda: RareClassifier().objective.replace("_", "-"),
     ("fit", "members"): lambda: RareClassifier().members,
-    ("fit", "confidence"): lambda: f"{_confidence(None):g}",
-    ("threshold", "confidence"): lambda: f"{_confidence(None):g}",
+    ("fit", "confidence"): lambda: f"{RuleOptions(min_recall=0.5).rule(None).rule.confidence:g}",
+    ("threshold", "confidence"): lambda: (
+        f"{RuleOptions(min_recall=0.5).rule(None).rule.confidence:g}"
+    ),
     ("compare", "time_budget"): lambda: str(leaderboard.CompareSettings("y").seconds).lower(),
     ("hunt", "c2"): lambda: f"{c2_that_are_tried()[0]:g}",
 }

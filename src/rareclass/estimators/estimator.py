@@ -12,7 +12,7 @@ from dataclasses import fields
 from functools import wraps
 from inspect import isfunction
 from operator import attrgetter, methodcaller
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -38,8 +38,11 @@ class FitsRows:
     """Learning from rows wherever they live; methods that take rows take Dask collections, too.
 
     Subclasses define ``fit``. It learns, and the methods answer, with `one_blas_thread`: the same
-    bits on any number of cores.
+    bits on any number of cores. A ``fit`` that fails changes nothing.
     """
+
+    # What a fit undoes. One that learns in steps keeps them at Ctrl-C, which is no Exception.
+    _undoes: ClassVar[type[BaseException]] = BaseException
 
     @property
     def has_several(self) -> bool:
@@ -51,7 +54,7 @@ class FitsRows:
         for name in ("fit", "partial_fit", *_METHODS):
             method = getattr(cls, name, None)
             if isfunction(method) and method not in _CHANGED:
-                method = all_or_nothing(method) if name == "fit" else method
+                method = all_or_nothing(method, cls._undoes) if name == "fit" else method
                 setattr(cls, name, _in_one_blas_thread(name, method))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

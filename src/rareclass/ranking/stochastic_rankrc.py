@@ -1,8 +1,8 @@
 """RankRC by mini-batches of the majority, for tables and streams that do not fit."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Self
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -129,6 +129,8 @@ class StochasticRankRC(RankScorer, KernelModel):
     True
     """
 
+    _undoes: ClassVar[type[BaseException]] = Exception
+
     kernel: Any = "gaussian"
     width: Any = "mean"
     lam: float = 2**-8
@@ -185,7 +187,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         return self
 
     @in_one_thread
-    @all_or_nothing
+    @partial(all_or_nothing, undoes=Exception)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the next rows of a stream: the rows of a call are a mini-batch, or several.
 

@@ -64,8 +64,8 @@ class Interruption:
                     signal.signal(number, self._note)
             yield
         finally:
-            for number, handler in self._before.items():
-                signal.signal(number, handler)
+            for changed, handler in self._before.items():
+                signal.signal(changed, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.signal is not None:
