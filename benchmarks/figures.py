@@ -152,6 +152,14 @@ def _one_row(results: Results) -> str:
     return table(["one row", "median, ms", "99th percentile, ms"], lines)
 
 
+def _realmlp(results: Results) -> str:
+    """RareClassifier minus RealMLP, whose runs are of a later day, on the tables that judge."""
+    runs = [*results["tabular"]["runs"], *results["realmlp"]["runs"]]
+    found = headline.headline(runs, SET_PARTS["judge"], (headline.OURS, "realmlp"))
+    tests = (f"{w} {headline.beside(found, 'realmlp', m)}" for m, w in tables.NAMES.items())
+    return f"{len(found.sets)} tables, {found.splits_words} each: {', '.join(tests)}"
+
+
 _BOOSTERS = (*peer_table.TREES, "balanced_forest", "rankrc_part")
 FIGURES: dict[str, Figure] = {
     "table.tabular": lambda results: headline.headline_table(_tables(results)),
@@ -159,6 +167,7 @@ FIGURES: dict[str, Figure] = {
     "tabular.sets": _table_sets,
     "tabular.verdict": _verdict,
     "tabular.behind": _behind,
+    "tabular.realmlp": _realmlp,
     "table.one-row": _one_row,
     "river.times": _river(lambda one, two: f"{one['rows_per_s'] / two['rows_per_s']:.0f} times"),
     "river.auc": _river(lambda one, two: f"{one['auc']:.3f}"),

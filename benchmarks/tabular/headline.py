@@ -229,6 +229,12 @@ def verdict(found: Headline, measure: str) -> str:
     return "; ".join(f"{side} {', '.join(names)}" for side, names in sides.items() if names)
 
 
+def beside(found: Headline, method: str, measure: str) -> str:
+    """Return RareClassifier minus a peer in words: mean difference over the tables, and p."""
+    difference, _, p = _test_cell(found.methods[method].against[measure], measure).split(", ")
+    return f"{difference} ({p})" if measure in LOWER_IS_BETTER else f"{difference} points ({p})"
+
+
 def groups_words(found: Headline, measure: str) -> str:
     """Return the groups of `level_groups` in words."""
     return "; ".join(", ".join(map(_in_list, group)) for group in found.groups[measure])
