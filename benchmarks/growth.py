@@ -6,13 +6,7 @@ import numpy as np
 
 
 def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float | None:
-    """The p of seconds = c sizes^p by least squares on logarithms; None from under two sizes.
-
-    Examples
-    --------
-    >>> round(exponent([1, 2, 4], [3, 12, 48]), 6)
-    2.0
-    """
+    """The p of seconds = c sizes^p by least squares on logarithms; None from under two sizes."""
     if len(set(sizes)) < 2:
         return None
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])

@@ -34,16 +34,12 @@ def peak() -> int:
 
 def machine_bytes() -> int:
     """Memory that is free for use on this machine; 0 where that is not known."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((1024 * int(s.split()[1]) for s in lines if s.startswith("MemAvailable:")), 0)
+    return _status("MemAvailable", Path("/proc/meminfo"))
 
 
-def _status(name: str) -> int:
+def _status(name: str, file: Path = _STATUS) -> int:
     try:
-        lines = _STATUS.read_text().splitlines()
+        lines = file.read_text().splitlines()
     except OSError:
         return 0
     return next((1024 * int(s.split()[1]) for s in lines if s.startswith(f"{name}:")), 0)
