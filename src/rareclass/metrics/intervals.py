@@ -76,7 +76,6 @@ class Estimate(Protocol):
 
     def interval(self, level: float) -> Interval:
         """Return its interval at a level."""
-        ...
 
 
 class ShareEstimate(NamedTuple):

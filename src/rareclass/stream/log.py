@@ -213,21 +213,8 @@ def read_log(folder: str | Path) -> pa.Table:
 def read_scores(folder: str | Path) -> pa.Table:
     """Return the scores that rows without a label got when they came, as one table.
 
-    Parameters
-    ----------
-    folder : str or Path
-        The folder given as ``--checkpoint``.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``row`` (number in the stream, from 1), ``id`` (null without ``--id``), ``score`` (higher:
-        rarer), ``file`` and ``line``.
-
-    Raises
-    ------
-    InputError
-        When there is no such folder.
+    The folder and errors are as of `read_log`. Columns: ``row`` (number in the stream, from 1),
+    ``id`` (null without ``--id``), ``score`` (higher: rarer), ``file`` and ``line``.
     """
     return _parts_in(folder, "scores", SCORES_SCHEMA).read()
 
