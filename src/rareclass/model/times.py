@@ -65,7 +65,7 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
         cell, row = column[place], int(rows[place])
         remedy = "Correct it, or leave the row out: a time is a date, or a number of days."
         message = f"{option} {column.name}: {not_a_time(cell, f' at row {row:,}')}."
-        raise bad_cell(message, remedy, column.name, row, cell)
+        raise bad_cell(message, remedy, column.name, row, None if is_empty(cell) else cell)
     return times.to_numpy()
 
 
