@@ -40,7 +40,7 @@ MOST_CODE = {
     "hunt": 891,
     "hyperball": 1892,
     "kernels": 588,
-    "labels": 897,
+    "labels": 896,
     "metrics": 1873,
     "model": 4015,
     "moments": 1573,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1952,
     "tables": 4120,
 }
-MOST_LINES = {"src/rareclass": 74_329, "tests": 53_042, "benchmarks": 17_874}
+MOST_LINES = {"src/rareclass": 74_324, "tests": 53_042, "benchmarks": 17_874}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -43,7 +43,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto):
         "300 rows, 30 of them rare",
         "Member Weight AUC AP 95% interval Seconds Settings",
         "amount (",
-        "1 in 100 majority rows",
+        "1 in 100 held-out majority rows",
     ):
         assert each in words, each
     threshold = load_model(auto.model).threshold

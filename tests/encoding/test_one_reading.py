@@ -404,7 +404,7 @@ KINDS_OF_STREAM = {"number": "number", "string": "category"}
 @example([None, DAY_OF], CellReading("number"))
 @pytest.mark.filterwarnings("ignore:column")
 def test_a_cell_means_the_same_wherever_it_comes_from(tmp_path_factory, cells, reading):
-    """Its text in a CSV file says what, alone or beside cells of other types, or it is refused."""
+    """The text of a cell in a CSV file decides, alone or among cells of other types."""
     folder = tmp_path_factory.mktemp("cells")
     known = [None if is_missing(cell) else cell for cell in cells]
     truth = {True: "true", False: "false", None: ""}

@@ -255,7 +255,7 @@ def _print_combination(
             console.print(
                 f"  (in brackets: loss of {method.objective} if the column is shuffled{left})"
             )
-    console.print("Score of 2: 1 in 100 majority rows scores as high; score of 3: 1 in 1,000.")
+    console.print("Score of 2: 1 in 100 held-out majority rows is as high; score of 3: 1 in 1,000.")
 
 
 def _weights(rows: "Sequence[LeaderboardRow]") -> str:

@@ -445,9 +445,8 @@ def label_column(y: Any, n_rows: int | None) -> np.ndarray:
 
         y = column_or_1d(y, warn=True)
     if n_rows is not None and len(y) != n_rows:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
-        )
+        lengths = f"[{n_rows}, {len(y)}]"
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {lengths}")
     return y
 
 
@@ -478,11 +477,7 @@ def label_array(y: Any) -> np.ndarray:
 
 
 def unmasked(values: Any) -> Any:
-    """Return a masked array of NumPy with None, or NaT, in its masked places; others as they are.
-
-    >>> unmasked(np.ma.masked_array([1, 2], mask=[False, True])).tolist()
-    [1, None]
-    """
+    """Return a masked array with None, or NaT, in its masked places; other values as they are."""
     if not np.ma.is_masked(values):
         return values
     if values.dtype.kind in "mM":
