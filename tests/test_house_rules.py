@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1952,
     "tables": 4120,
 }
-MOST_LINES = {"src/rareclass": 74_324, "tests": 53_042, "benchmarks": 17_874}
+MOST_LINES = {"src/rareclass": 74_317, "tests": 53_131, "benchmarks": 17_874}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

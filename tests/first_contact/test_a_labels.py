@@ -1,7 +1,10 @@
 """Labels of any type come back as they were; which of two is rare is decided by rows."""
 
 import warnings
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from enum import Enum
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -13,7 +16,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from faults import refused
-from rareclass import MIBC, RankRC, RareClassifier, StochasticRankRC
+from rareclass import MIBC, RACH, OrdinalRankRC, RankRC, RareClassifier, StochasticRankRC
+from rareclass.decide import CalibratedRanker, DecisionClassifier, ThresholdRule
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of
@@ -57,6 +61,18 @@ LABELS = {
     "polars text": (lambda: pl.Series(objects("yes", "no").tolist()), "yes"),
     "a column of Arrow": (lambda: pa.array(RARE.astype(int)), 1),
     "a list": (lambda: objects("b", "a").tolist(), "b"),
+    "marks that a file leaves empty": (lambda: objects("nan", "?"), "nan"),
+    "dates": (lambda: objects(date(2020, 1, 1), date(2021, 1, 1)), date(2020, 1, 1)),
+    "moments": (lambda: objects(pd.Timestamp(0), datetime(2021, 1, 1)), datetime(1970, 1, 1)),
+    "moments of pandas": (
+        lambda: pd.to_datetime(pd.Series(objects("2020-01-01", "2021-01-01"))),
+        datetime(2020, 1, 1),
+    ),
+    "dates of polars": (
+        lambda: pl.Series(objects(date(2020, 1, 1), date(2021, 1, 1)).tolist()),
+        date(2020, 1, 1),
+    ),
+    "numbers beyond 64 bits": (lambda: objects(2**70, 1), 2**70),
 }
 
 
@@ -74,6 +90,78 @@ def test_two_labels_of_any_type(name, model):
     called = fitted.predict(X)
     np.testing.assert_array_equal(called == rare, sign * fitted.decision_function(X) > 0)
     assert fitted.score(X, labels) == pytest.approx(expected.score(X, RARE))
+
+
+@pytest.mark.parametrize("name", list(LABELS))
+def test_a_stream_and_a_ball_learn_two_labels_of_any_type(name):
+    labels, rare = LABELS[name][0](), LABELS[name][1]
+    first = np.asarray(labels)
+    stream = CBR(random_state=0).partial_fit(
+        X, labels, classes=[first[np.argmin(RARE)], first[np.argmax(RARE)]]
+    )
+    expected = CBR(pos_label=True, random_state=0).partial_fit(X, RARE, classes=[False, True])
+    assert rare in stream.classes_.tolist()
+    sign = 1.0 if stream.pos_label_ == rare else -1.0
+    if sign > 0:
+        np.testing.assert_array_equal(stream.score_samples(X), expected.score_samples(X))
+    ball = RACH().fit(X, labels)
+    assert ball.pos_label_ == rare
+    np.testing.assert_array_equal(ball.score_samples(X), RACH().fit(X, RARE).score_samples(X))
+
+
+class Grade(Enum):
+    LOW = 1
+    HIGH = 2
+
+
+NO_LABELS = {
+    "lists": ([1], [2]),
+    "tuples": ((1, 2), (2, 3)),
+    "bytes": (b"yes", b"no"),
+    "UUIDs": (UUID(int=1), UUID(int=2)),
+    "an Enum": (Grade.LOW, Grade.HIGH),
+    "periods": (pd.Period("2020-01"), pd.Period("2021-01")),
+    "intervals": (pd.Interval(0, 1), pd.Interval(1, 2)),
+    "times of day": (time(1), time(2)),
+    "durations": (timedelta(1), timedelta(2)),
+    "moments of a zone": (datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)),
+    "complex numbers": (1j, 2j),
+    "a date beside a number": (date(2020, 1, 1), 0),
+    "a date beside a word": (date(2020, 1, 1), "no"),
+}
+OTHERS = [
+    RACH(),
+    OrdinalRankRC(),
+    CalibratedRanker(RankRC(), cv=2),
+    DecisionClassifier(RankRC(), ThresholdRule.as_many_as_rare(), cv=2),
+]
+
+
+@pytest.mark.parametrize("model", [*MODELS, *OTHERS], ids=lambda each: type(each).__name__)
+def test_what_is_no_label_is_refused_by_its_type_and_learned_as_words(model):
+    for rare, rest in NO_LABELS.values():
+        labels = objects(rare, rest)
+        labels[40] = None if isinstance(model, RACH) else rest
+        fitted = clone(model)
+        with refused(ErrorKind.LABELS) as caught:
+            fitted.fit(X, labels)
+        assert f"is a {type(labels[caught.value.row]).__name__}" in str(caught.value)
+        if isinstance(model, CBR):
+            with refused(ErrorKind.LABELS):
+                fitted.partial_fit(X, labels, classes=[0, 1])
+        words = [str(label) for label in labels]
+        assert isinstance(model, OrdinalRankRC) or str(rare) in clone(model).fit(X, words).classes_
+
+
+@pytest.mark.parametrize("model", [*MODELS, *OTHERS[1:]], ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("invisible", ["", "  ", "\u200b", "\u00ad\t"])
+def test_a_text_without_a_visible_character_is_no_label(model, invisible):
+    labels = objects("no", "yes")
+    labels[17] = invisible
+    for y in (labels, labels.tolist(), pd.Series(labels), np.array(labels.tolist())):
+        with refused(ErrorKind.LABELS, row=17):
+            clone(model).fit(X, y)
+    assert read_partial_labels(labels, None, None, N).unlabelled().tolist() == [17]
 
 
 @pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, pd.NaT])

@@ -146,7 +146,7 @@ def test_which_labels_are_rare_where_they_are_named_and_where_nobody_says(
         ([0, 1], {"pos_label": 1, "weight": [1, 0]}, "pos_label=1 has no row"),
         ([0.0, np.inf], {}, "Input y contains infinity: row 1. Unlabelled rows are -1, None or N"),
         ([0.5, 1.2, 3.7], {}, "Unknown label type"),
-        ([-1, 0, "yes"], {}, "both text and numbers: 'yes' in row 2 and 0 in row 1. Make all"),
+        ([-1, 0, b"yes"], {}, "Unknown label type: the label of row 2 is a bytes"),
         ([0, 1, -1], {"n_rows": 4}, r"inconsistent numbers of samples: \[4, 3\]"),
         (None, {"n_rows": 4}, "requires y to be passed, but the target y is None"),
     ],

@@ -74,7 +74,8 @@ def test_places_for_features():
 @pytest.mark.parametrize(
     ("classes", "message"),
     [
-        ([0, "a"], "both text or both not"),
+        ([0, b"a"], "the label of row 1 is a bytes"),
+        ([0, 1.5], "1.5 in y is a measurement"),
         ([None, 1], "one of them is missing"),
         ([0, np.nan], "one of them is missing"),
         ("ab", "must be two labels, e.g."),

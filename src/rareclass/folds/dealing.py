@@ -8,10 +8,10 @@ import narwhals as nw
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, counted, label_error
-from rareclass.labels.spelling import merge_spellings, rows_of_each
+from rareclass.labels.spelling import rows_of_each
 from rareclass.labels.two_classes import (
     class_position,
-    different,
+    classes_of,
     label_column,
     missing_labels,
     plain,
@@ -33,7 +33,7 @@ def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:
     """
     labels = label_column(y, None)
     refuse_missing(labels)
-    classes, code = merge_spellings(*different(labels))
+    classes, code = classes_of(labels)
     if len(classes) < 2:
         only = f"the label {plain(classes[0])!r} only" if len(classes) else "no row"
         raise label_error(f"y holds {only}.", "Folds with rare rows need rows of two labels.")

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import first_names, label_error, nearest_name, setting
-from rareclass.labels.spelling import codes_among, label_value
+from rareclass.labels.spelling import codes_among, label_value, rows_of_each
 from rareclass.labels.two_classes import (
     Labels,
     all_but_one,
+    different,
     label_array,
     label_column,
     largest,
@@ -102,12 +103,11 @@ def _encode(
     y = y[kept]
     refuse_missing(y, kept=kept)
     # Each different label is looked up once: there are few, in any number of rows.
-    found, inverse = _distinct(y)
-    if levels is None and not any(isinstance(label, (str, bytes)) for label in found):
-        levels, codes, rows = np.unique(y, return_inverse=True, return_counts=True)
-        refuse_measurements(levels, rows, _COLUMN, most)
-        return levels, codes
-    labels = [plain(label) for label in found]
+    found, inverse = different(y)
+    if levels is None and not any(isinstance(label, str) for label in found):
+        refuse_measurements(found, rows_of_each(inverse), _COLUMN, most)
+        return found, inverse.astype(np.intp)
+    labels = found.tolist()
     order = None if levels is None else _checked_levels(levels)
     names, code_of = order_labels(
         labels,
@@ -115,24 +115,15 @@ def _encode(
         "y",
         lambda label: int(kept[np.argmax(inverse == labels.index(label))]),
     )
-    codes = np.array([code_of[label] for label in labels], dtype=np.intp)[inverse]
+    codes = np.array([code_of[label] for label in labels], dtype=np.intp)[inverse.astype(np.intp)]
     if order is None:
         order = np.array(names)
         refuse_measurements(order.astype(float), np.bincount(codes), _COLUMN, most)
     return order, codes
 
 
-def _distinct(y: np.ndarray) -> tuple[list[Any], np.ndarray]:
-    if y.dtype != object:
-        found, inverse = np.unique(y, return_inverse=True)
-        return list(found), inverse
-    first: dict[Any, int] = {}
-    inverse = np.array([first.setdefault(label, len(first)) for label in y], dtype=np.intp)
-    return list(first), inverse
-
-
 def _checked_levels(levels: Any) -> np.ndarray:
-    if isinstance(levels, (str, bytes)) or not isinstance(levels, Iterable):
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
         raise ValueError(
             f"levels={levels!r} must be a sequence of labels in increasing order, such as "
             "['low', 'medium', 'high']."
@@ -230,7 +221,9 @@ def refuse_measurements(
     if len(values) <= most:
         return
     cuts = values[np.searchsorted(np.cumsum(rows), n_rows * np.array([0.5, 0.75, 0.9]))]
-    shown = ", ".join(f"{cut:g}" for cut in np.unique(cuts))
+    shown = ", ".join(
+        f"{cut:g}" if isinstance(cut, np.number) else str(cut) for cut in np.unique(cuts)
+    )
     raise label_error(
         f"{where} holds {len(values):,} different numbers in {n_rows:,} rows, "
         f"a measurement rather than levels; {most:,} are taken at most.",

@@ -1,7 +1,6 @@
 """Labels some of which are missing: of a table, or of the rows of a stream as they come."""
 
 from collections.abc import Iterable
-from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,6 +10,8 @@ from rareclass.labels.states import UNKNOWN
 from rareclass.labels.two_classes import (
     class_position,
     classes_of,
+    different,
+    label_array,
     label_column,
     labels_named,
     missing_labels,
@@ -45,7 +46,7 @@ class PartialLabels(NamedTuple):
 
     def not_rare(self) -> np.ndarray:
         """Numbers of the rows without a rare label, those of weight 0 left out."""
-        rare = np.flatnonzero(np.isin(self.classes, np.array(self.rare)))
+        rare = np.flatnonzero(np.isin(self.classes, np.array(self.rare, self.classes.dtype)))
         return self._present(~np.isin(self.code, rare))
 
     def present(self) -> np.ndarray:
@@ -94,28 +95,11 @@ def _read_codes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Codes of the rows, and the sorted labels that they stand for."""
     y = label_column(y, n_rows)
     empty = _empty_cells(y)
-    given = y[~empty]
-    if given.dtype == object and len(given):
-        _refuse_text_beside_numbers(given, np.flatnonzero(~empty))
-        given = np.array(given.tolist())
     code = np.full(n_rows, UNKNOWN)
-    if not len(given):
+    if empty.all():
         return code, np.empty(0)
-    classes, code[~empty] = classes_of(given)
+    classes, code[~empty] = classes_of(label_array(y[~empty]))
     return code, classes
-
-
-def _refuse_text_beside_numbers(given: np.ndarray, rows: np.ndarray) -> None:
-    """Refuse a mix: as one array, both would be text, and no number would be found again."""
-    is_text = np.array([isinstance(label, str) for label in given])
-    if is_text.all() or not is_text.any():
-        return
-    text, number = int(is_text.argmax()), int((~is_text).argmax())
-    raise ValueError(
-        f"y holds both text and numbers: {given[text]!r} in row {rows[text]} and "
-        f"{plain(given[number])!r} in row {rows[number]}. Make all labels text or all numbers; "
-        "unlabelled rows are None, or -1 among numbers."
-    )
 
 
 def _empty_cells(y: np.ndarray) -> np.ndarray:
@@ -129,16 +113,9 @@ def _empty_cells(y: np.ndarray) -> np.ndarray:
                 f"Input y contains infinity: row {row}. Unlabelled rows are -1, None or NaN."
             )
     if y.dtype.kind in "if":
-        empty |= y == UNKNOWN
-    elif y.dtype.kind in "USO":
-        empty |= np.array([_says_unlabelled(label) for label in y.tolist()], dtype=bool)
+        return empty | (y == UNKNOWN)
+    empty[~empty] = [label in (UNKNOWN, str(UNKNOWN)) for label in y[~empty].tolist()]
     return empty
-
-
-def _says_unlabelled(label: Any) -> bool:
-    if isinstance(label, (str, bytes)):
-        return label in ("", str(UNKNOWN), b"")
-    return isinstance(label, Real) and not isinstance(label, bool) and label == UNKNOWN
 
 
 def _rare_labels(
@@ -162,20 +139,19 @@ def _rare_labels(
 
 def _with_stand_in(classes: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any]:
     """A label for rows outside the ball where no row has one: -1, or a text."""
-    stand_in: Any = "not " + " or ".join(map(str, classes)) if classes.dtype.kind in "US" else -1
+    stand_in: Any = "not " + " or ".join(map(str, classes)) if classes.dtype.kind in "UMO" else -1
     if classes.dtype.kind == "b":
         stand_in = not classes[0]
-    widened = np.unique(np.append(classes, stand_in))
-    position = np.searchsorted(widened, classes)
-    moved = np.where(code == UNKNOWN, UNKNOWN, position[code])
-    return widened, moved, widened[widened == stand_in][0]
+    dtype = object if classes.dtype.kind in "MO" else None
+    widened, place = different(np.array([*classes, stand_in], dtype))
+    place = place.astype(int)
+    return widened, np.where(code == UNKNOWN, UNKNOWN, place[code]), widened[place[-1]]
 
 
 def two_labels(classes: Any) -> np.ndarray:
     """The two labels that a stream will have, sorted.
 
-    Raises `ValueError` on fewer or more than two, a missing one, or text beside a number: these two
-    would compare as text, and no number among the labels to come would be found.
+    Raises `ValueError` on fewer or more than two, or a missing one.
 
     >>> two_labels(("ok", "fraud")).tolist()
     ['fraud', 'ok']
@@ -183,16 +159,13 @@ def two_labels(classes: Any) -> np.ndarray:
     wanted = f"classes={classes!r} must be two labels, e.g. classes=[0, 1]"
     if isinstance(classes, str) or not isinstance(classes, Iterable):
         raise ValueError(f"{wanted}.")
-    each = list(classes)
-    one_by_one = np.ravel(np.array(each, dtype=object))
-    if len(missing_labels(one_by_one)):
+    each = label_column(list(classes), None)
+    if len(missing_labels(each)):
         raise ValueError(
             f"{wanted}; one of them is missing. Rows without a label need no class: see "
             "test_then_train."
         )
-    if len({isinstance(label, (str, bytes)) for label in one_by_one}) > 1:
-        raise ValueError(f"{wanted}, both text or both not.")
-    labels = np.unique(np.asarray(each))
+    labels, _ = classes_of(each)
     if len(labels) != 2:
         raise ValueError(f"{wanted}; there are {len(labels)}.")
     return labels
@@ -209,7 +182,8 @@ def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
     missing = missing_labels(y)  # some of which cannot be compared
     labelled = np.delete(np.arange(len(y)), missing) if len(missing) else slice(None)
     named = pos_label if isinstance(pos_label, tuple) else (pos_label,)
-    known, is_rare = y[labelled], np.array([label in named for label in classes.tolist()])
+    known = label_array(y[labelled])
+    is_rare = np.array([label in named for label in classes.tolist()])
 
     def signs_of(labels: np.ndarray) -> np.ndarray:
         rare, rest = (_is_one_of(labels, classes[chosen]) for chosen in (is_rare, ~is_rare))

@@ -5,6 +5,7 @@ scikit-learn is imported on first use: it takes seconds.
 """
 
 from collections.abc import Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -13,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, counted, setting
+from rareclass.errors import ErrorKind, InputError, bad_cell, counted, label_error, setting
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.spelling import (
     codes_among,
     in_order,
+    label_value,
     merge_spellings,
     refuse_two_words_for_yes,
     rows_of_each,
@@ -252,7 +254,7 @@ def read_labels(
     if len(classes) != 2 and (
         not several or len(classes) < 2 or (named is None and pos_label is not None)
     ):
-        raise _not_two(classes, code)
+        raise _not_two(classes)
     count = rows_of_each(code)
     if named is not None:
         rare = _positions_named(named, classes.tolist())
@@ -341,10 +343,17 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The labels in order, and the position of the label of each row.
 
     Texts of the same value are one label (`merge_spellings`). O(n) for two labels, the usual case,
-    which need no sorting of the rows; else O(n log n). Raises `ValueError` where the labels are a
+    which need no sorting of the rows; else O(n log n). Raises `InputError` where the labels are a
     measurement (numbers with a fraction).
     """
-    return merge_spellings(*different(y))
+    classes, code = different(y)
+    for label in classes[classes != np.floor(classes)][:1] if classes.dtype.kind == "f" else ():
+        raise label_error(
+            f"Unknown label type: {plain(label)!r} in y is a measurement, and no class.",
+            "Cut it into classes (y > limit), or pass words: [str(label) for label in y].",
+            value=plain(label),
+        )
+    return merge_spellings(classes, code)
 
 
 def different(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -359,7 +368,6 @@ def different(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ((y[rows] == y[0]) | (y[rows] == y[second])).all() for rows in _stretches(len(y))
     ):
         classes = np.sort(y[[0, second]])
-        _refuse_measurements(classes)
         return classes, y == classes[1]
     if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
         # Text beside numbers has no order: numbers first, then by what is written.
@@ -368,37 +376,20 @@ def different(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         classes = np.empty(len(values), object)
         classes[:] = values
         return classes, np.array([place[label] for label in y])
-    classes, code = np.unique(y, return_inverse=True)
-    _refuse_measurements(classes)
-    return classes, code
+    return np.unique(y, return_inverse=True)
 
 
-def _refuse_measurements(classes: np.ndarray) -> None:
-    """Raise `ValueError` where labels are numbers with a fraction, or nothing that can be one."""
-    from sklearn.utils.multiclass import check_classification_targets
-
-    if classes.dtype.kind in "biuUS":
-        return
-    if classes.dtype.kind == "f":
-        classes = classes[classes != np.floor(classes)]
-    if len(classes):
-        check_classification_targets(classes[:20])  # of more it says that they are many
-
-
-def _not_two(classes: np.ndarray, code: np.ndarray) -> ValueError:
+def _not_two(classes: np.ndarray) -> ValueError:
     """Error for one label, or for more than two."""
-    from sklearn.utils.multiclass import type_of_target
-
     if len(classes) == 1:
         return ValueError(
             f"the target holds one class only, {plain(classes[0])!r}: there is nothing to rank it "
             "against. Rows of a second class are needed."
         )
     return ValueError(
-        "Only binary classification is supported. The type of the target is "
-        f"{type_of_target(code)} with {len(classes)} labels. Use y == label to learn one label "
-        "against all others, OrdinalRankRC for levels that have an order, or RareClassifier for "
-        "several rare classes."
+        "Only binary classification is supported. The type of the target is multiclass with "
+        f"{len(classes)} labels. Use y == label to learn one label against all others, "
+        "OrdinalRankRC for ordered levels, or RareClassifier for several rare classes."
     )
 
 
@@ -440,7 +431,7 @@ def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.n
 def label_column(y: Any, n_rows: int | None) -> np.ndarray:
     """Labels as an array of one a row; refuses None and a wrong length."""
     y = label_array(y)
-    if y.ndim != 1 or y.dtype.kind == "c":
+    if y.ndim != 1:
         from sklearn.utils import column_or_1d
 
         y = column_or_1d(y, warn=True)
@@ -453,8 +444,8 @@ def label_column(y: Any, n_rows: int | None) -> np.ndarray:
 def label_array(y: Any) -> np.ndarray:
     """Labels as an array in which a missing one can be told: beside text, NaN would become text.
 
-    Objects that all are truth values, or all numbers, become those: pandas leaves such columns
-    where it has dropped empty cells. Refuses None.
+    Objects that all are truth values, numbers or dates become those: pandas leaves such columns
+    where it has dropped empty cells. Raises `InputError` on what is neither, nor a word.
 
     >>> label_array(np.array([True, False], object)).dtype.kind, label_array([1, "a"]).tolist()
     ('b', [1, 'a'])
@@ -465,15 +456,45 @@ def label_array(y: Any) -> np.ndarray:
     if array.dtype.kind == "U" and not isinstance(y, np.ndarray):
         objects = np.array(y, dtype=object)
         array = array if all(isinstance(label, str) for label in objects.flat) else objects
-    if array.dtype != object or array.ndim != 1 or len(missing_labels(array)):
+    if array.dtype.kind in "mSVc":
+        array = np.array(unmasked(y), dtype=object)  # which is refused by the name of its type
+    elif array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] != "D":
+        return array.astype("M8[us]")  # Python has no nanoseconds
+    if array.dtype != object or array.ndim != 1:
         return array
-    kinds = {type(label) for label in array}
+    missing = missing_labels(array)
+    rows = np.delete(np.arange(len(array)), missing)
+    labels = _plain_labels(array[rows], rows)
+    return array if len(missing) else labels
+
+
+def _plain_labels(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return truth values, numbers or dates as such; words, also beside numbers, as they are.
+
+    Raises `InputError` on labels that are none of these, by the number of the row.
+    """
+    kinds = {type(label) for label in labels}
     if kinds and kinds <= {bool, np.bool_}:
-        return array.astype(bool)
+        return labels.astype(bool)
+    of_dates = bool(kinds) and all(issubclass(kind, date) for kind in kinds)
+    fit = date if of_dates else (str, Real, Decimal, np.bool_)
+    is_fit = not of_dates and all(issubclass(kind, fit) for kind in kinds)
+    for row, label in () if is_fit else zip(rows.tolist(), labels, strict=True):
+        has_zone = isinstance(label, datetime) and label.tzinfo is not None
+        if has_zone or not isinstance(label, fit):
+            name = type(label).__name__ + " with a time zone" * has_zone
+            raise label_error(
+                f"Unknown label type: the label of row {row} is a {name}.",
+                "Give words, numbers or truth values, or dates throughout: pass [str(label) for "
+                "label in y].",
+                row=row,
+            )
+    if of_dates:
+        return labels.astype("M8[us]" if any(issubclass(k, datetime) for k in kinds) else "M8[D]")
     if all(issubclass(kind, Real | Decimal) for kind in kinds):
         exact = (Decimal, Fraction)
-        return np.array([float(each) if isinstance(each, exact) else each for each in array])
-    return array
+        return np.array([float(each) if isinstance(each, exact) else each for each in labels])
+    return labels
 
 
 def unmasked(values: Any) -> Any:
@@ -486,14 +507,19 @@ def unmasked(values: Any) -> Any:
 
 
 def missing_labels(y: np.ndarray) -> np.ndarray:
-    """Rows whose label is None, NaN, infinite, or a missing value of pandas."""
+    """Rows whose label is None, NaN, infinite, a missing value of pandas, or an invisible text."""
     if y.dtype.kind in "fmM":
         return np.flatnonzero(~np.isfinite(y))
-    if y.dtype != object:
+    if y.dtype.kind not in "OU":
         return np.empty(0, dtype=int)
     names = ("NoneType", "NAType", "NaTType")
     return np.flatnonzero(
-        [type(v).__name__ in names or (isinstance(v, float) and not np.isfinite(v)) for v in y]
+        [
+            type(v).__name__ in names
+            or (isinstance(v, float) and not np.isfinite(v))
+            or (isinstance(v, str) and not v.isalnum() and label_value(v) == "")
+            for v in y.tolist()
+        ]
     )
 
 
