@@ -9,8 +9,9 @@ import lightgbm
 import numpy as np
 import polars as pl
 
+from rareclass.serving import Address
 from rareclass.serving.live_model import LiveModel, RowScores
-from rareclass.serving.service import Address, Settings, serve
+from rareclass.serving.service import Settings, serve
 from rareclass.tables.columns import Column
 
 _BOOSTER = "booster.txt"

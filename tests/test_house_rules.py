@@ -28,9 +28,9 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2996,
+    "cli": 2916,
     "compare": 1400,
-    "decide": 2014,
+    "decide": 2009,
     "encoding": 2882,
     "ensemble": 2956,
     "estimators": 348,
@@ -46,15 +46,15 @@ MOST_CODE = {
     "moments": 1573,
     "online": 2341,
     "ranking": 3741,
-    "report": 3073,
+    "report": 3095,
     "review": 1088,
     "rows": 1818,
-    "serving": 1424,
-    "single files": 2005,
+    "serving": 1428,
+    "single files": 2054,
     "stream": 1952,
     "tables": 4120,
 }
-MOST_LINES = {"src/rareclass": 74_317, "tests": 53_131, "benchmarks": 17_874}
+MOST_LINES = {"src/rareclass": 74_314, "tests": 53_144, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -10,7 +10,7 @@ import stat
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -290,8 +290,14 @@ def check_output(
     overwrite: bool,
     inputs: Mapping[str, Location],
     may_be_inside: bool = False,
+    suffixes: Sequence[str] = (),
 ) -> None:
-    """Refuse an output that cannot be written, replaces what is read, or lies in a folder read."""
+    """Refuse an output that cannot be written, replaces what is read, or lies in a folder read.
+
+    `suffixes` are those of its formats: any other is refused.
+    """
+    if suffixes:
+        check_suffix(path, option, *suffixes)
     check_not_input(path, option, inputs)
     for read in () if may_be_inside else inputs.values():
         check_not_inside(path, option, read)

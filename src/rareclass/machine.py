@@ -9,7 +9,7 @@ from functools import cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -215,20 +215,22 @@ def _print_line(line: str) -> None:
             print(line, file=sys.stderr, flush=True)
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+Method = Callable[Concatenate[Any, Given], Answer]
 # Thread that an estimator learns in, and the call, by the estimator's identity. Not an attribute:
 # locks are neither copied nor pickled.
 _learning: dict[int, tuple[int, object]] = {}
 
 
-def in_one_thread(method: Method) -> Method:
+def in_one_thread(method: Method[Given, Answer]) -> Method[Given, Answer]:
     """Refuse calls while another thread has the same estimator learn; what it learns would mix.
 
     Raises `InputError` of kind `LOCKED`.
     """
 
     @wraps(method)
-    def guarded(self: Any, *given: Any, **named: Any) -> Any:
+    def guarded(self: Any, *given: Given.args, **named: Given.kwargs) -> Answer:
         this = (get_ident(), object())
         found = _learning.setdefault(id(self), this)
         if found[0] != this[0]:
@@ -243,17 +245,19 @@ def in_one_thread(method: Method) -> Method:
             if found is this:
                 del _learning[id(self)]
 
-    return guarded  # type: ignore[return-value]
+    return guarded
 
 
-def all_or_nothing(method: Method, undoes: type[BaseException] = BaseException) -> Method:
+def all_or_nothing(
+    method: Method[Given, Answer], undoes: type[BaseException] = BaseException
+) -> Method[Given, Answer]:
     """Leave the attributes of an estimator as they were where the method raises `undoes`.
 
     Not where another thread learns, whose attributes these are.
     """
 
     @wraps(method)
-    def undone(self: Any, *given: Any, **named: Any) -> Any:
+    def undone(self: Any, *given: Given.args, **named: Given.kwargs) -> Answer:
         before = dict(vars(self))
         try:
             return method(self, *given, **named)
@@ -262,4 +266,4 @@ def all_or_nothing(method: Method, undoes: type[BaseException] = BaseException) 
                 self.__dict__ = before
             raise
 
-    return undone  # type: ignore[return-value]
+    return undone

@@ -12,12 +12,16 @@ from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
-from rareclass.errors import setting_error
+from rareclass.errors import setting, setting_error
 
 _POWER = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)")
 _RATE = re.compile(r"\s*(\d[\d,_]*)\s*/\s*(hour|day|week|\d[\d,_]*)\s*")
 
 
+COSTS = (
+    "fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; a column of "
+    "costs by its name, as in fn=amount."
+)
 # Of numpy's RandomState, which scikit-learn draws from.
 LARGEST_SEED = 2**32 - 1
 
@@ -82,6 +86,56 @@ def read_rate(text: str) -> tuple[int, int | str] | None:
     return int(number), per if per.isalpha() else int(per)
 
 
+def read_seconds(name: str, text: str) -> float:
+    """Return the seconds that an option stands for.
+
+    >>> [read_seconds("--time-budget", text) for text in ("90", "2.5m", "1 h", "30s")]
+    [90.0, 150.0, 3600.0, 30.0]
+    """
+    units = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([smh]?)\s*", text.lower())
+    seconds = float(match[1]) * units[match[2]] if match else 0.0
+    if not seconds > 0:
+        raise setting_error(
+            f"{name} {text} is not a time above zero.",
+            "Give seconds, such as 60, or minutes or hours, such as 5m or 1h.",
+        )
+    return seconds
+
+
+def read_bytes(name: str, text: str) -> int:
+    """Return the bytes that an option such as ``4GiB`` stands for."""
+    from rareclass.machine import parse_bytes
+
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise setting_error(
+            f"{name} {text} is not a size.", "Give one such as 16MiB or 4GiB."
+        ) from error
+
+
+def read_costs(name: str, text: str) -> dict[str, float | str]:
+    """Costs by name; what is no number is the name of a column.
+
+    >>> read_costs("--cost", "fp=5, fn=amount")
+    {'fp': 5.0, 'fn': 'amount'}
+    """
+    costs: dict[str, float | str] = {}
+    for part in text.split(","):
+        key, separator, value = (piece.strip() for piece in part.partition("="))
+        if not separator or key not in ("fp", "fn", "review") or not value or key in costs:
+            raise setting_error(
+                f"{name} {text} cannot be read at {part.strip()!r}.",
+                "Give fp=5,fn=100, each once, with review=1 if looking at an alert costs as well.",
+            )
+        try:
+            costs[key] = float(value)
+        except ValueError:
+            costs[key] = value
+    return costs
+
+
 def is_number(value: Any, low: float = 0.0, high: float = inf, ends: str = "()") -> bool:
     """True for a number from `low` to `high`; `ends` is "()", "[)", "(]" or "[]".
 
@@ -120,6 +174,15 @@ def check_number(
     """
     if not is_number(value, low, high, ends):
         raise ValueError(f"{name}={value!r} must be {allowed}.")
+
+
+def check_prevalence(prevalence: Any) -> None:
+    """Raise `InputError` for a share of rare rows that is no number between 0 and 1."""
+    if prevalence is not None and not is_number(prevalence, 0.0, 1.0):
+        raise setting_error(
+            f"{setting('prevalence', prevalence)} is not between 0 and 1.",
+            "It is the share of rare rows where the model is used, such as 0.002.",
+        )
 
 
 def check_whole(

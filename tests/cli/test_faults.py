@@ -375,6 +375,19 @@ def test_an_empty_name_is_no_folder_whatever_takes_a_name():
         refusal(invoke(*words), ErrorKind.SETTING, "empty")
 
 
+def test_a_table_is_written_only_to_a_name_that_says_its_format(tmp_path):
+    data, out = tmp_path / "t.csv", tmp_path / "out.txt"
+    data.write_text("x,y\n1,\n2,a\n")
+    for words in (
+        ("audit", data, "--target", "y", "--out", out),
+        ("compare", data, "--target", "y", "--out", out),
+        ("review", data, "--target", "y", "--journal", tmp_path / "j", "--list", out),
+        ("review", data, "--target", "y", "--journal", tmp_path / "j", "--labelled", out),
+    ):
+        refusal(invoke(*words), ErrorKind.SETTING, "out.txt does not end in .csv")
+        assert sorted(tmp_path.iterdir()) == [data]
+
+
 def test_a_seed_is_one_that_every_generator_takes():
     seeds = {command: a.__metadata__[0] for command, name, a in options_of_all() if name == "seed"}
     assert len(seeds) > 5

@@ -452,7 +452,7 @@ Y, SCORES = [0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8]
         (lambda: Rule.least_cost(fp=-1, fn=1), "fp=-1 must be a number of at least 0"),
         (lambda: Rule.f_beta(0), "beta=0"),
         (lambda: Rule.min_recall(0.9, confidence=1), "confidence=1 must be None or a number"),
-        (lambda: Rule.min_recall(0.9, prevalence=0.0), "prevalence=0.0 must be None or a number"),
+        (lambda: Rule.min_recall(0.9, prevalence=0.0), "prevalence=0.0 is not between"),
         (lambda: ReviewBand(Rule.f_beta(), 0.5), r"review=0.5 must be a ThresholdRule"),
     ],
 )

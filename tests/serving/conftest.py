@@ -5,8 +5,8 @@ from starlette.testclient import TestClient
 
 from command_line import run
 from made_tables import purchases
+from rareclass.serving import Limits
 from rareclass.serving.live_model import LiveModel
-from rareclass.serving.middleware import Limits
 from rareclass.serving.service import Settings, service_of
 
 ROW = {"amount": 74.5, "items": 3, "country": "XX", "member": True}

@@ -12,8 +12,8 @@ from urllib.request import Request, urlopen
 import pytest
 import uvicorn
 
-from rareclass.serving.middleware import Limits
-from rareclass.serving.service import Address, Settings, listening_at, server_config, service_of
+from rareclass.serving import Address, Limits
+from rareclass.serving.service import Settings, listening_at, server_config, service_of
 from serving.conftest import ROW
 
 BODY = json.dumps([ROW]).encode()
@@ -99,7 +99,7 @@ def send_slowly(client, content):
 
 @pytest.mark.parametrize("sent", [b"", HEAD % 9 + b"\r\n[" + b" " * 200])
 def test_a_head_a_byte_at_a_time_is_given_up(listen, sent):
-    service = listen(seconds=0.5)
+    service = listen(timeout=0.5)
     with service.connect() as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n" if sent else b"")
         if sent:
@@ -110,7 +110,7 @@ def test_a_head_a_byte_at_a_time_is_given_up(listen, sent):
 
 
 def test_a_body_a_byte_at_a_time_is_given_up(listen):
-    service = listen(seconds=0.5)
+    service = listen(timeout=0.5)
     with service.connect() as client:
         client.sendall(HEAD % 1000 + b"\r\n")
         assert send_slowly(client, b" " * 1000)
@@ -141,7 +141,7 @@ def test_500_idle_connections_keep_nobody_waiting(listen):
     resource = pytest.importorskip("resource", reason="limits of POSIX")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
-    service = listen(idle=1.0, seconds=1.0, requests=4)
+    service = listen(idle=1.0, timeout=1.0, max_requests=4)
     with ExitStack() as stack:
         idle = [stack.enter_context(service.connect()) for _ in range(500)]
         for client in idle[::2]:
@@ -152,7 +152,7 @@ def test_500_idle_connections_keep_nobody_waiting(listen):
 
 @pytest.mark.parametrize("is_chunked", [True, False])
 def test_a_body_without_end_is_refused_before_it_has_come(listen, is_chunked):
-    service = listen(body_bytes=1000)
+    service = listen(max_body=1000)
     how = b"Transfer-Encoding: chunked\r\n\r\n" if is_chunked else b"\r\n"
     head = HEAD.replace(b"Content-Length: %d\r\n", b"") if is_chunked else HEAD % (1 << 40)
     with service.connect() as client:
@@ -191,7 +191,7 @@ def test_an_offer_of_another_protocol_is_ignored(listen, is_chunked, cut):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_bytes", [0, 1, len(BODY)])
 def test_clients_that_hang_up_leave_their_place(listen, n_bytes):
-    service = listen(requests=2)
+    service = listen(max_requests=2)
     for _ in range(5):
         with service.connect() as client:
             client.sendall(HEAD % len(BODY) + b"\r\n" + BODY[:n_bytes])

@@ -61,7 +61,7 @@ def test_the_model_is_told_with_its_columns_and_an_example_that_is_answered(clie
     told = client.get("/model").json()
     assert told["target"] == "fraud"
     assert [column["name"] for column in told["columns"]] == list(ROW)
-    assert told["limits"]["rows"] == 10_000
+    assert told["limits"]["max_rows"] == 10_000
     assert client.get("/healthz").json() == {"alive": True}
     assert client.get("/readyz").json() == {"ready": True, "model": told["model"]}
 

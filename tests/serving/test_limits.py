@@ -17,7 +17,7 @@ TOKEN = b"a-token-of-many-letters"
 
 
 def test_a_body_that_is_too_large_is_refused_chunked_or_not(serve):
-    client = serve(body_bytes=1000)
+    client = serve(max_body=1000)
     pieces = iter([b"[" + b" " * 600, b" " * 600, b"]"])
     for content in (b" " * 1001, pieces):
         answer = client.post("/score", content=content)
@@ -58,7 +58,7 @@ def slow(fitted, model):
 
 
 def test_more_requests_than_places_are_told_to_come_back(serve, slow):
-    client = serve(slow, requests=1)
+    client = serve(slow, max_requests=1)
     found = []
     first = threading.Thread(target=lambda: found.append(client.post("/score", json=[ROW])))
     first.start()
@@ -76,7 +76,7 @@ def test_more_requests_than_places_are_told_to_come_back(serve, slow):
 
 
 def test_an_answer_that_takes_too_long_is_given_up(serve, slow):
-    client = serve(slow, seconds=0.05)
+    client = serve(slow, timeout=0.05)
     began = time.monotonic()
     answer = client.post("/score", json=[ROW])
     assert answer.status_code == 504
@@ -147,7 +147,7 @@ def test_tokens_are_found_and_short_ones_refused(tmp_path, monkeypatch):
 @pytest.mark.sampled(0)
 def test_a_refused_body_is_gone_at_once(serve):
     """Rows that are refused wait for no collector: their frames would stay in circles for long."""
-    client = serve(rows=2)
+    client = serve(max_rows=2)
     client.post("/score", json=[{}] * 3)  # what is imported late is there
     gc.collect()
     before = _refusals()  # what another test may hold still

@@ -14,8 +14,8 @@ from command_line import json_of
 from draws import draws
 from made_tables import purchases
 from rareclass.opening import load
+from rareclass.serving import Limits
 from rareclass.serving.lanes import Lanes
-from rareclass.serving.middleware import Limits
 from rareclass.serving.request_rows import RefusedError
 from rareclass.serving.service import Settings, service_of
 from serving.conftest import ROW
@@ -205,7 +205,7 @@ def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model):
 
 
 def test_too_many_rows_are_refused(serve):
-    client = serve(rows=3, explained_rows=1)
+    client = serve(max_rows=3, explained_rows=1)
     assert client.post("/score", json=[ROW] * 3).status_code == 200
     for body in ([ROW] * 4, {"columns": {name: [cell] * 4 for name, cell in ROW.items()}}):
         answer = client.post("/score", json=body)

@@ -11,7 +11,7 @@ from rareclass.cli import screen
 from rareclass.cli.fit_text import print_data
 from rareclass.cli.method import Effort, effort_option
 from rareclass.errors import counted
-from rareclass.files import check_output
+from rareclass.files import TABLE_SUFFIXES, check_output
 from rareclass.parameters import opt
 from rareclass.tables import ColumnSettings
 
@@ -30,8 +30,8 @@ class AuditOptions:
     given: str = cli.argument(
         "File or folder with the labels: CSV, JSON lines, Parquet; or a database.", "DATA"
     )
-    target: str = cli.target_option("Column with the labels.")
-    out: Path = cli.out_option("CSV file of rows to check.")
+    target: str = opt("Column with the labels.", cli.REQUIRED)
+    out: Path = opt("File of rows to check, .csv or .parquet.", cli.REQUIRED)
     positive: tuple[str, ...] = cli.positive_option()
     columns: ColumnSettings
     id_column: str | None = opt("Column with row identifiers, to name rows by: not a feature.")
@@ -64,8 +64,9 @@ def audit(options: AuditOptions) -> None:
 
     out, written, id_column = options.out, options.written, options.id_column
     place = options.table.place(options.given, "DATA")
-    check_output(out, "--out", written.overwrite, {"the file to be read": place})
-    written.check({"the file to be read": place, "--out": out})
+    read = {"the file to be read": place}
+    check_output(out, "--out", written.overwrite, read, suffixes=TABLE_SUFFIXES)
+    written.check(read | {"--out": out})
     named = check_members(options.members or ("auto",))
     file = named_columns(open_table(place, options.table.text))
     settings = FitSettings(

@@ -30,6 +30,7 @@ MOVED_FAR = 3
 REQUIRED = MISSING
 """Default of an option that has to be given."""
 _TO_SCREEN = Path("-")
+_SHORT = {"out": ("-o",), "target": ("-t",)}
 
 
 def argument(help: str, metavar: str | None = None, default: Any = REQUIRED) -> Any:
@@ -40,24 +41,6 @@ def argument(help: str, metavar: str | None = None, default: Any = REQUIRED) -> 
 def local_file(given: str) -> Path:
     """Parse an option that may not be a URL."""
     return on_this_machine(path_of(given), "The file or folder")
-
-
-def out_option(help: str, default: Any = REQUIRED) -> Any:
-    """Option ``--out`` of what a command writes."""
-    return opt(
-        help,
-        default,
-        names=("--out", "-o"),
-    )
-
-
-def target_option(help: str, default: Any = REQUIRED) -> Any:
-    """Option ``--target`` of the column with the labels."""
-    return opt(
-        help,
-        default,
-        names=("--target", "-t"),
-    )
 
 
 def seed_option(help: str) -> Any:
@@ -114,18 +97,6 @@ def listed(texts: Iterable[str]) -> tuple[str, ...]:
         next(csv.reader([each], skipinitialspace=True)) if "," in each else [each] for each in texts
     )
     return tuple(word.strip() for row in rows for word in row)
-
-
-def read_bytes(name: str, text: str) -> int:
-    """Return the bytes that an option such as ``4GiB`` stands for."""
-    from rareclass.machine import parse_bytes
-
-    try:
-        return parse_bytes(text)
-    except ValueError as error:
-        raise setting_error(
-            f"{name} {text} is not a size.", "Give one such as 16MiB or 4GiB."
-        ) from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,13 +221,15 @@ def command(verb: Callable[[Any], None]) -> Callable[..., None]:
 
 def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
     """Parameters from which typer makes the options of a class."""
-    for part in fields(kind):
+    for part in _parts(kind):
         if is_dataclass(part.type):
             yield from _parameters(part.type)
             continue
         about, typed, default = dict(part.metadata), part.type, part.default
-        names, read = about.pop("names", ()), about.pop("reads", None)
-        info = about.get("argument") or typer.Option(*(names or _names_of(part)), **about)
+        # Typer names those that can be switched off.
+        names, read = () if part.default is True else _names_of(part), about.pop("reads", None)
+        about.pop("names", None)
+        info = about.get("argument") or typer.Option(*names, **about)
         if default == ():
             each = Path if "Path" in str(typed) else str
             typed, default = list[each] | None, None  # type: ignore[valid-type]
@@ -274,22 +247,27 @@ def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
         )
 
 
+def _parts(kind: Any) -> list[Field[Any]]:
+    """Return the fields of a class that are options, or classes of options."""
+    return [part for part in fields(kind) if part.metadata or is_dataclass(part.type)]
+
+
 def _names_of(part: Field[Any]) -> tuple[str, ...]:
-    """Return the name of an option; typer names those that can be switched off."""
-    return () if part.default is True else (option_name(part.name),)
+    short = _SHORT.get(part.name, ())
+    return part.metadata.get("names") or (option_name(part.name), *short)
 
 
 def _options(kind: Any, given: dict[str, Any]) -> Any:
     """Make a class of options of what typer read."""
     values = {}
-    for part in fields(kind):
+    for part in _parts(kind):
         if is_dataclass(part.type):
             values[part.name] = _options(part.type, given)
             continue
         about, value = part.metadata, given[part.name]
         read = about.get("reads")
         if read is not None:
-            read = partial(read, option_name(part.name))
+            read = partial(read, _names_of(part)[0])
         if value is None and part.default is not MISSING:
             value = part.default
         elif isinstance(value, list):

@@ -11,10 +11,9 @@ from rich.text import Text
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.cli.method import read_seconds
 from rareclass.errors import combination_error, counted, seconds_text, setting
-from rareclass.files import check_output, check_suffix
-from rareclass.parameters import opt, parse_number
+from rareclass.files import check_output
+from rareclass.parameters import opt, parse_number, read_seconds
 from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class CompareOptions:
         "scores of the same rows.",
         "TRAIN | FILE...",
     )
-    target: str | None = cli.target_option("Column that holds the classes.", None)
+    target: str | None = opt("Column that holds the classes.")
     scores: bool = opt("The files hold scores, of any origin.", False, names=("--scores",))
     truth: Path | None = opt("File with the classes. By default a file of scores has them.")
     score: tuple[str, ...] = opt(
@@ -72,7 +71,7 @@ class CompareOptions:
         reads=partial(parse_number, words={}, remedy="Give a whole number.", is_whole=True),
     )
     seed: int = cli.seed_option("Seed of folds and methods.")
-    out: Path | None = cli.out_option("Leaderboard to write, .csv or .json: a row a method.", None)
+    out: Path | None = opt("Leaderboard to write, .csv or .json: a row a method.")
     written: cli.OutputOptions
     table: cli.TableOptions
 
@@ -96,8 +95,6 @@ class CompareOptions:
             )
         if self.scores and self.target is None:
             raise combination_error("--target is missing: which column holds the classes?", "")
-        if self.out is not None:
-            check_suffix(self.out, "--out", ".csv", ".json")
 
     def score_files(self, data: "list[TablePlace]") -> "ScoreFiles":
         """Return the files of scores, and what their columns are."""
@@ -138,7 +135,7 @@ def compare(options: CompareOptions) -> None:
         written.give(_compare_files(options.score_files(data)))
         return
     if out is not None:
-        check_output(out, "--out", written.overwrite, inputs, may_be_inside=True)
+        check_output(out, "--out", written.overwrite, inputs, True, (".csv", ".json"))
     board = _compare_methods(data[0], options.table.text, options.settings())
     if out is not None:
         if out.suffix.lower() == ".json":

@@ -10,10 +10,10 @@ from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.fit import fit_and_save
 from rareclass.cli.report import write_page
-from rareclass.cli.rule import costs_of
 from rareclass.cli.score import print_scoring
 from rareclass.errors import command_line
 from rareclass.files import check_new, check_own_folder, writing
+from rareclass.parameters import opt
 
 if TYPE_CHECKING:
     from rareclass.fit.demo import Outcome, Weeks
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class DemoOptions:
     """Options of ``rareclass demo``."""
 
-    out: Path = cli.out_option("Folder for the files.", Path("rareclass-demo"))
+    out: Path = opt("Folder for the files.", Path("rareclass-demo"))
     seed: int = cli.seed_option("Same seed, same payments.")
     written: cli.OutputOptions
 
@@ -94,14 +94,13 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
 def _report(console: Console, weeks: "Weeks", out: Path) -> None:
     from rareclass.fit.demo import MODEL_NAME, REPORT_NAME, TIME
     from rareclass.model.model_file import load_model
+    from rareclass.report import ReportOptions
     from rareclass.report.model_report import report_on_model
-    from rareclass.report.reading import ReportOptions
 
     model, page = out / MODEL_NAME, out / REPORT_NAME
     words = ("--time", TIME, "--cost", "fp=5,fn=amount", "--out", page)
     _print_step(console, "4. Report", command_line("report", model, weeks.test, *words))
-    costs = costs_of("fp=5,fn=amount")
-    options = ReportOptions(time=TIME, costs=costs)
+    options = ReportOptions(time=TIME, costs={"fp": 5.0, "fn": "amount"})
     write_page(page, report_on_model(load_model(model), model, weeks.test, options).page)
 
 

@@ -16,7 +16,7 @@ from rareclass.cli.rule import FitRuleOptions
 from rareclass.errors import InputError
 from rareclass.files import Location, check_output
 from rareclass.fit import EstimateSettings
-from rareclass.parameters import opt
+from rareclass.parameters import opt, read_bytes
 from rareclass.remote import RemotePath
 from rareclass.tables import ColumnSettings
 
@@ -34,8 +34,8 @@ class FitOptions:
     given: str = cli.argument(
         "File or folder to train on: CSV, JSON lines, Parquet, svmlight; or a database.", "TRAIN"
     )
-    out: Path = cli.out_option("Model file to write.")
-    target: str | None = cli.target_option("Column with the labels.", None)
+    out: Path = opt("Model file to write.", cli.REQUIRED)
+    target: str | None = opt("Column with the labels.")
     positive: tuple[str, ...] = cli.positive_option()
     columns: ColumnSettings
     method: MethodOptions
@@ -52,7 +52,7 @@ class FitOptions:
     seed: int = cli.seed_option("Same seed, same model.")
     no_refit: bool = opt("Do not train the saved model on the held-out rows.", False)
     memory: int | None = opt(
-        "Most memory to use, such as 4GiB. By default all that is free.", reads=cli.read_bytes
+        "Most memory to use, such as 4GiB. By default all that is free.", reads=read_bytes
     )
     report: Path | None = opt(
         "Also write an HTML page on the rows held out, as rareclass report does."

@@ -32,11 +32,11 @@ class HuntOptions:
         "File or folder in which few rows have labels: CSV, JSON lines, Parquet; or a database.",
         "DATA",
     )
-    target: str = cli.target_option("Column with the labels; empty where a row is unlabelled.")
+    target: str = opt("Column with the labels; empty where a row is unlabelled.", cli.REQUIRED)
     rare: tuple[str, ...] = opt(
         "Label of confirmed cases. Many times: one ball for each.", cli.REQUIRED
     )
-    out: Path = cli.out_option("Folder to write.")
+    out: Path = opt("Folder to write.", cli.REQUIRED)
     cleared: tuple[str, ...] = opt("Label of rows that are not cases. Many times.", ())
     ignore: tuple[str, ...] = opt("Label to treat as unlabelled. Many times.", ())
     journal: Path | None = opt(

@@ -1,13 +1,12 @@
 """The options of ``rareclass fit`` that say how to learn, and what belongs to which method."""
 
-import re
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
 from rareclass.errors import combination_error, setting, setting_error
-from rareclass.parameters import opt, parse_number
+from rareclass.parameters import opt, parse_number, read_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,23 +27,6 @@ def effort_option(default: Effort | None, **more: Any) -> Any:
         metavar="EFFORT",
         **more,
     )
-
-
-def read_seconds(name: str, text: str) -> float:
-    """Return the seconds that an option stands for.
-
-    >>> [read_seconds("--time-budget", text) for text in ("90", "2.5m", "1 h", "30s")]
-    [90.0, 150.0, 3600.0, 30.0]
-    """
-    units = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([smh]?)\s*", text.lower())
-    seconds = float(match[1]) * units[match[2]] if match else 0.0
-    if not seconds > 0:
-        raise setting_error(
-            f"{name} {text} is not a time above zero.",
-            "Give seconds, such as 60, or minutes or hours, such as 5m or 1h.",
-        )
-    return seconds
 
 
 # The options of each method that not all have.

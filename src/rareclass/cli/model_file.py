@@ -31,9 +31,7 @@ class ThresholdOptions:
         "[DATA]",
         None,
     )
-    out: Path | None = cli.out_option(
-        "Model file to write. Without it the threshold is shown.", None
-    )
+    out: Path | None = opt("Model file to write. Without it the threshold is shown.")
     score: float | None = rule_option("The threshold itself, a score.", "--threshold")
     rare_class: str | None = opt(
         "One of several rare classes: the threshold is of its probability. all: each has a "
@@ -121,7 +119,7 @@ class ExportOptions:
     """Options of ``rareclass export``."""
 
     model: Path = cli.model_argument("Model file of rareclass fit.")
-    out: Path = cli.out_option("ONNX file to write.")
+    out: Path = opt("ONNX file to write.", cli.REQUIRED)
     overwrite: bool = cli.overwrite_option()
 
 

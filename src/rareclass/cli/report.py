@@ -1,22 +1,22 @@
 """``rareclass report``: one HTML page on a model, a comparison, a stream or a hunt."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.cli.rule import COSTS, costs_of
 from rareclass.errors import InputError, combination_error, setting
 from rareclass.files import check_output
 from rareclass.parameters import opt
+from rareclass.report import ReportOptions
+from rareclass.tables import TextSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rareclass.report.model_report import FinishedReport
     from rareclass.report.page import ReportPage
-    from rareclass.report.reading import ReportOptions
     from rareclass.tables.table_file import TablePlace
 
 _OPTIONS = ("target", "time", "groups", "costs", "rows", "id_column")
@@ -29,65 +29,54 @@ class PageOptions:
     model: Path = cli.model_argument(
         "Model file of rareclass fit, folder of a stream or hunt, or a file of scores."
     )
-    out: Path = cli.out_option("HTML file to write.")
+    out: Path = opt("HTML file to write.", cli.REQUIRED)
     given: str | None = cli.argument(
         "File, folder or database with the target that the model did not learn from. By default "
         "the rows held out by fit. With a file of scores: another one to compare.",
         "[DATA]",
         None,
     )
-    target: str | None = cli.target_option("Column with the classes, if it has another name.", None)
-    time: str | None = opt("Column with the time of a row, for alerts a day.")
-    groups: str | None = opt("Column of subgroups, each evaluated separately.")
-    id_column: str | None = opt("Column with row identifiers, shown with single rows.")
-    cost: str | None = opt(COSTS)
+    asked: ReportOptions
     compare: tuple[Path, ...] = opt(
         "Model to compare with on the same rows. May be given many times.", ()
     )
     truth: Path | None = opt("File with the classes, where files of scores lack them.")
-    rows: int = opt(
-        "Number of rows with the highest scores to show, with their cells.", 0, min=0, max=100
-    )
     journal: Path | None = cli.journal_option()
     written: cli.OutputOptions
     table: cli.TableOptions
 
 
 @cli.command
-def report(asked: PageOptions) -> None:
+def report(options: PageOptions) -> None:
     """Write an HTML page that shows how good a model is at every threshold.
 
     One file that needs no network: curves with intervals, a threshold slider, costs, subgroups in
     which the model fails, drift since training, and a model card.
     """
-    model, out, journal, truth = asked.model, asked.out, asked.journal, asked.truth
-    data = None if asked.given is None else asked.table.place(asked.given, "DATA")
-    from rareclass.report.reading import ReportOptions
     from rareclass.tables.folders import format_of_name
 
-    costs = None if asked.cost is None else costs_of(asked.cost)
-    options = ReportOptions(
-        asked.target, asked.time, asked.groups, costs, asked.rows, asked.table.text,
-        asked.id_column, journal,
-    )  # fmt: skip
+    model, out, journal, truth = options.model, options.out, options.journal, options.truth
+    data = None if options.given is None else options.table.place(options.given, "DATA")
+    asked, others, text = options.asked, options.compare, options.table.text
     inputs = {"the model": model} | ({"DATA": data} if data else {})
-    check_output(out, "--out", asked.written.overwrite, inputs)
-    asked.written.check(inputs)
-    others = asked.compare
+    check_output(out, "--out", options.written.overwrite, inputs)
+    options.written.check(inputs)
     if journal is not None:
-        _refuse(options, "--journal", ("target", "time", "groups"))
+        _refuse(asked, "--journal", ("target", "time", "groups"))
         if data is None or others:
             raise _needs_data("--journal is for one model and the table of all rows.")
     if model.is_file() and format_of_name(model) is not None:
-        found = _of_scores(tuple(each for each in (model, data, *others) if each), truth, options)
+        found = _of_scores(
+            tuple(each for each in (model, data, *others) if each), truth, asked, text
+        )
     elif truth is not None:
         raise combination_error(
             "--truth is for files of scores, and this is a model.", "Leave it out."
         )
     else:
-        found = _of_models(model, data, others, options)
+        found = _of_models(model, data, others, replace(asked, journal=journal), text)
     write_page(out, found.page)
-    asked.written.give(found.numbers)
+    options.written.give(found.numbers)
 
 
 def write_page(path: Path, page: "ReportPage") -> None:
@@ -105,22 +94,26 @@ def write_page(path: Path, page: "ReportPage") -> None:
 
 
 def _of_scores(
-    paths: "tuple[TablePlace, ...]", truth: Path | None, options: "ReportOptions"
+    paths: "tuple[TablePlace, ...]", truth: Path | None, asked: ReportOptions, text: TextSettings
 ) -> "FinishedReport":
     from rareclass.compare.score_files import ScoreFiles
     from rareclass.report.comparison_report import report_on_scores
 
-    if options.target is None:
+    if asked.target is None:
         raise combination_error(
             f"{paths[0]} is a file of scores: which column has the classes?", "Name it by --target."
         )
-    _refuse(options, "A report of files of scores", ("time", "costs", "rows", "id_column"))
-    files = ScoreFiles(paths, options.target, truth, groups=options.groups, text=options.text)
+    _refuse(asked, "A report of files of scores", ("time", "costs", "rows", "id_column"))
+    files = ScoreFiles(paths, asked.target, truth, groups=asked.groups, text=text)
     return report_on_scores(files)
 
 
 def _of_models(
-    model: Path, data: "TablePlace | None", others: tuple[Path, ...], options: "ReportOptions"
+    model: Path,
+    data: "TablePlace | None",
+    others: tuple[Path, ...],
+    asked: ReportOptions,
+    text: TextSettings,
 ) -> "FinishedReport":
     """Make the kind of report that a model, and others to compare it with, call for."""
     from rareclass.model.model_file import HUNT_SUMMARY
@@ -129,17 +122,17 @@ def _of_models(
     if others:
         if data is None:
             raise _needs_data("--compare needs rows to compare on.")
-        _refuse(options, "--compare", ("time", "costs", "rows"))
+        _refuse(asked, "--compare", ("time", "costs", "rows"))
         from rareclass.report.comparison_report import report_on_models
 
-        return report_on_models([model, *others], data, options)
+        return report_on_models([model, *others], data, asked, text)
     if data is None and (model / HUNT_SUMMARY).is_file():
-        _refuse(options, "The report of a hunt", _OPTIONS)
+        _refuse(asked, "The report of a hunt", _OPTIONS)
         from rareclass.report.hunt_report import report_on_hunt
 
         return report_on_hunt(model)
     if data is None and model.is_dir() and is_checkpoint(model):
-        _refuse(options, "The report of a stream", _OPTIONS)
+        _refuse(asked, "The report of a stream", _OPTIONS)
         from rareclass.report.stream_report import report_on_stream
 
         return report_on_stream(model)
@@ -147,17 +140,17 @@ def _of_models(
 
     content = cli.opened(model)
     if data is not None:
-        return report_on_model(content, model, data, options)
-    has_column = any(isinstance(each, str) for each in (options.costs or {}).values())
+        return report_on_model(content, model, data, asked, text)
+    has_column = any(isinstance(each, str) for each in (asked.costs or {}).values())
     for name in _OPTIONS:
-        if has_column if name == "costs" else vars(options)[name]:
+        if has_column if name == "costs" else vars(asked)[name]:
             raise _needs_data(f"{setting(name)} names a column of DATA, and no DATA is given.")
-    return report_on_held_out(content, model, options.costs)
+    return report_on_held_out(content, model, asked.costs)
 
 
-def _refuse(options: "ReportOptions", what: str, refused: "Iterable[str]") -> None:
+def _refuse(asked: ReportOptions, what: str, refused: "Iterable[str]") -> None:
     for name in refused:
-        if vars(options)[name]:
+        if vars(asked)[name]:
             raise combination_error(f"{what} takes no {setting(name)}.", "Leave it out.")
 
 

@@ -11,12 +11,14 @@ from rich.console import Console
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.errors import combination_error, counted, needed_for, setting, setting_error
-from rareclass.files import TABLE_SUFFIXES, check_output, check_suffix
+from rareclass.files import TABLE_SUFFIXES, check_output
 from rareclass.parameters import opt
 from rareclass.remote import path_of
 from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from polars import DataFrame
 
     from rareclass.model.model import Model
@@ -88,11 +90,11 @@ class ReviewOptions:
         cli.REQUIRED,
         names=("--journal", "-j"),
     )
-    target: str | None = cli.target_option("Column of labels; by default the model's.", None)
+    target: str | None = opt("Column of labels; by default the model's.")
     positive: tuple[str, ...] = cli.positive_option()
     rest: tuple[str, ...] = opt("Label of rows that are not rare. Many times.", ())
     ignore: tuple[str, ...] = opt("Label to treat as unknown. Many times.", ())
-    sheet: Path | None = opt("CSV file to write the list to.", names=("--list",))
+    sheet: Path | None = opt("File to write the list to, .csv or .parquet.", names=("--list",))
     labelled: Path | None = opt(
         "File to write TABLE to with the labels known so far, for rareclass fit: .csv or .parquet."
     )
@@ -126,11 +128,10 @@ def review(options: ReviewOptions) -> None:
     if target is None:
         raise setting_error("--target is missing.", "Name the column of labels.")
     said.check(journal)
+    inputs = {"TABLE": place, "--journal": journal}
     for name, path in (("--list", sheet), ("--labelled", labelled)):
         if path is not None:
-            check_output(path, name, options.overwrite, {"TABLE": place, "--journal": journal})
-    if labelled is not None:
-        check_suffix(labelled, "--labelled", *TABLE_SUFFIXES)
+            check_output(path, name, options.overwrite, inputs, suffixes=TABLE_SUFFIXES)
     read = read_review_table(
         place,
         target,
@@ -198,14 +199,18 @@ def _write(console: Console, path: Path, rows: "DataFrame") -> None:
 
 
 def _show_page(
-    console: Console, journal: "ReviewJournal", listed: "ReviewList", more: object, port: int
+    console: Console,
+    journal: "ReviewJournal",
+    listed: "ReviewList",
+    more: "Callable[[], ReviewList]",
+    port: int,
 ) -> None:
     with needed_for("rareclass review --page", "rareclass[serve]"):
         from rareclass.serving.review_page import serve_review
     serve_review(
         journal,
         listed,
-        more,  # type: ignore[arg-type]
+        more,
         port,
         lambda address: console.print(f"Check the rows at {address.url} (Ctrl-C stops)"),
     )

@@ -5,16 +5,12 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from rareclass.errors import InputError, combination_error, setting, setting_error
-from rareclass.parameters import opt, parse_number, read_rate
+from rareclass.parameters import COSTS, check_prevalence, opt, parse_number, read_costs, read_rate
 
 if TYPE_CHECKING:
     from rareclass.model.threshold import DecisionRule
 
 PANEL = "Threshold: one of"
-COSTS = (
-    "fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; a column of "
-    "costs by its name, as in fn=amount."
-)
 
 
 def rule_option(help: str, *names: str, **more: Any) -> Any:
@@ -55,11 +51,7 @@ class RuleOptions:
 
         `time` is a column of times.
         """
-        if self.prevalence is not None and not 0.0 < self.prevalence < 1.0:
-            raise setting_error(
-                f"--prevalence {self.prevalence} is not between 0 and 1.",
-                "Give the share of rare rows, such as 0.002.",
-            )
+        check_prevalence(self.prevalence)
         if threshold is not None and not abs(threshold) < inf:
             raise setting_error(
                 f"--threshold {threshold} is not a finite number.", "Give a score, such as 2.5."
@@ -106,7 +98,7 @@ class RuleOptions:
         from rareclass.decide.threshold_rule import ThresholdRule
 
         if name == "cost":
-            costs: dict[str, Any] = costs_of(value)
+            costs: dict[str, Any] = read_costs("--cost", value)
             return ThresholdRule.least_cost(**costs, prevalence=self.prevalence)
         sure: float | None = 0.9
         if self.confidence is not None:
@@ -139,24 +131,3 @@ def _alerts(text: str) -> tuple[int, int | str]:
             "Give a number per hour, day or week, such as 50/day, or per rows, such as 50/10000.",
         )
     return rate
-
-
-def costs_of(text: str) -> dict[str, float | str]:
-    """Costs by name; what is no number is the name of a column.
-
-    >>> costs_of("fp=5, fn=amount")
-    {'fp': 5.0, 'fn': 'amount'}
-    """
-    costs: dict[str, float | str] = {}
-    for part in text.split(","):
-        name, separator, value = (piece.strip() for piece in part.partition("="))
-        if not separator or name not in ("fp", "fn", "review") or not value or name in costs:
-            raise setting_error(
-                f"--cost {text} cannot be read at {part.strip()!r}.",
-                "Give fp=5,fn=100, each once, with review=1 if looking at an alert costs as well.",
-            )
-        try:
-            costs[name] = float(value)
-        except ValueError:
-            costs[name] = value
-    return costs

@@ -8,16 +8,14 @@ from rich.console import Console
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.cli.method import read_seconds
 from rareclass.errors import needed_for
 from rareclass.files import check_output
 from rareclass.model import ScoreSettings
 from rareclass.parameters import opt
+from rareclass.serving import Address, Limits
 
 if TYPE_CHECKING:
     from rareclass.model.score_file import Scoring
-
-_LIMITS = "Limits of a request"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +26,7 @@ class ScoreOptions:
     given: str = cli.argument(
         "File or folder of any size: CSV, JSON lines, Parquet, svmlight; or a database.", "DATA"
     )
-    out: Path = cli.out_option("File of scores to write, .csv or .parquet.")
+    out: Path = opt("File of scores to write, .csv or .parquet.", cli.REQUIRED)
     asked: ScoreSettings
     written: cli.OutputOptions
     table: cli.TableOptions
@@ -70,29 +68,13 @@ class ServeOptions:
     """Options of ``rareclass serve``."""
 
     model: Path = cli.model_argument()
-    host: str = opt("Address to listen at; 0.0.0.0: all addresses of this machine.", "127.0.0.1")
-    port: int = opt("Port; 0: any free one.", 8080, min=0, max=65535)
+    address: Address
     token_file: Path | None = opt(
         "File with the token that requests must carry. By default the environment variable "
         "RARECLASS_TOKEN, if set.",
         parser=cli.local_file,
     )
-    max_rows: int = opt("Most rows.", 10_000, min=1, rich_help_panel=_LIMITS)
-    max_body: int = opt(
-        "Largest body.",
-        16 << 20,
-        reads=cli.read_bytes,
-        show_default="16MiB",
-        rich_help_panel=_LIMITS,
-    )
-    max_requests: int = opt("Most requests at once.", 64, min=1, rich_help_panel=_LIMITS)
-    timeout: float = opt(
-        "Most time for an answer: seconds, or one such as 1m.",
-        10.0,
-        reads=read_seconds,
-        show_default="10",
-        rich_help_panel=_LIMITS,
-    )
+    limits: Limits
     threads: int = opt("Threads for requests of many rows.", 1, min=1)
     reload: bool = opt("Load a new model file when it appears, after a check.", True)
     log_requests: bool = opt("Write a line of JSON for each request to standard error.", True)
@@ -108,22 +90,15 @@ def serve(options: ServeOptions) -> None:
     """
     with needed_for("rareclass serve", "rareclass[serve]"):
         from rareclass.serving.live_model import LiveModel
-        from rareclass.serving.middleware import Limits, find_token
-        from rareclass.serving.service import Address, Settings, serve
-    limits = Limits(
-        rows=options.max_rows,
-        body_bytes=options.max_body,
-        requests=options.max_requests,
-        seconds=options.timeout,
-    )
-    token = find_token(options.token_file)
-    settings = Settings(limits, token, options.threads, 1.0 if options.reload else 0.0)
-    address = Address(options.host, options.port)
+        from rareclass.serving.middleware import find_token
+        from rareclass.serving.service import Settings, serve
+    token, address = find_token(options.token_file), options.address
+    settings = Settings(options.limits, token, options.threads, 1.0 if options.reload else 0.0)
     served = LiveModel(options.model)
     if not address.is_loopback and token is None:
         screen.print_notes(
             screen.output(),
-            f"anyone who reaches {options.host} can send requests: no token is set. Set one with "
+            f"anyone who reaches {address.host} can send requests: no token is set. Set one with "
             "RARECLASS_TOKEN or --token-file.",
         )
 

@@ -52,7 +52,7 @@ class StreamCommandOptions:
     """Options of ``rareclass stream``."""
 
     source: str = cli.argument("CSV, JSON lines or Parquet file, a folder of them, or - for stdin.")
-    target: str = cli.target_option("Column that holds the classes; may be empty.")
+    target: str = opt("Column that holds the classes; may be empty.", cli.REQUIRED)
     checkpoint: Path = opt("Folder for checkpoints, log, scores and rejected rows.", cli.REQUIRED)
     learner: Literal[
         "auto", "cbr", "cbr-diagonal", "oam", "opauc", "adaoam", "uniexp", "logistic", "mixture"

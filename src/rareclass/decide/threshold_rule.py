@@ -27,7 +27,7 @@ from rareclass.decide.constraints import (
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.findings import Finding, FindingKind
-from rareclass.parameters import check_number
+from rareclass.parameters import check_number, check_prevalence
 from rareclass.stored import plain_data
 
 BLOCK, REVIEW, PASS = "block", "review", "pass"
@@ -84,11 +84,10 @@ class ThresholdRule:
                 f"constraint={self.constraint!r} is none: use a class method, such as "
                 "ThresholdRule.min_precision(0.3)."
             )
-        between = "None or a number strictly between 0 and 1"
-        stated = {"confidence": self.confidence, "prevalence": self.prevalence}
-        for name, value in stated.items():
-            if value is not None:
-                check_number(name, value, between, 0.0, 1.0)
+        if self.confidence is not None:
+            between = "None or a number strictly between 0 and 1"
+            check_number("confidence", self.confidence, between, 0.0, 1.0)
+        check_prevalence(self.prevalence)
 
     @classmethod
     def min_precision(

@@ -26,7 +26,7 @@ from rareclass.errors import (
     setting,
     setting_error,
 )
-from rareclass.files import TABLE_SUFFIXES, check_output, check_suffix, csv_bytes, replacing
+from rareclass.files import TABLE_SUFFIXES, check_output, csv_bytes, replacing
 from rareclass.model import ScoreSettings
 from rareclass.model.decisions import Decision, refuse_levels
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
@@ -383,5 +383,5 @@ def _level_columns(model: Model) -> list[str]:
 
 def check_score_path(out: Path, data: TablePlace) -> None:
     """Raise `InputError` when scores of `data` cannot be written to `out`."""
-    check_suffix(out, setting("out"), *TABLE_SUFFIXES)
-    check_output(out, setting("out"), True, {"the file to be scored": data})
+    inputs = {"the file to be scored": data}
+    check_output(out, setting("out"), True, inputs, suffixes=TABLE_SUFFIXES)

@@ -12,6 +12,7 @@ from rareclass.compare import Comparison, compare_scores
 from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_files
 from rareclass.errors import combination_error, too_few_rows
 from rareclass.opening import open_model
+from rareclass.report import ReportOptions
 from rareclass.report.drawing import CYCLE, Display
 from rareclass.report.page import (
     Fact,
@@ -36,9 +37,10 @@ from rareclass.report.ranking_section import (
     RocDisplay,
     TableDisplay,
 )
-from rareclass.report.reading import ReportOptions, read_rows
+from rareclass.report.reading import read_rows
 from rareclass.report.threshold_table import ThresholdTable
 from rareclass.table_block import TableBlock
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.table_file import TablePlace
 
 if TYPE_CHECKING:
@@ -53,7 +55,10 @@ _BANDS = "Bands are exact 95 % intervals of each threshold by itself; they are n
 
 
 def report_on_models(
-    models: Sequence[Path], data: TablePlace, options: ReportOptions
+    models: Sequence[Path],
+    data: TablePlace,
+    options: ReportOptions,
+    text: TextSettings = DETECTED,
 ) -> FinishedReport:
     """Compare models on the same rows of a file.
 
@@ -67,7 +72,7 @@ def report_on_models(
             f"The models are of different classes: {' and '.join(sorted(targets))}.",
             "Compare models of one class.",
         )
-    read = [read_rows(content, data, options) for content in contents]
+    read = [read_rows(content, data, options, text) for content in contents]
     names = _names(models)
     columns = dict(zip(names, [each.scores for each in read], strict=True))
     scores = ReadScores(columns, {}, classes[0].rare_label, read[0].y, read[0].groups)

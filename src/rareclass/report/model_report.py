@@ -19,6 +19,7 @@ from rareclass.model.facts import CombinationFacts, KernelFacts, ModelFacts, Mom
 from rareclass.model.model import Model
 from rareclass.model.threshold import held_out_of
 from rareclass.model.times import day_of
+from rareclass.report import ReportOptions
 from rareclass.report.columns_section import data_section, features_section, moved_section
 from rareclass.report.model_card import JudgedModel, card_section
 from rareclass.report.page import (
@@ -37,23 +38,28 @@ from rareclass.report.page import (
     whole,
 )
 from rareclass.report.ranking_section import ranking_section
-from rareclass.report.reading import ReadRows, ReportOptions, check_rare_class, read_rows
+from rareclass.report.reading import ReadRows, check_rare_class, read_rows
 from rareclass.report.scores_section import scores_section
 from rareclass.report.single_rows import single_rows
 from rareclass.report.subgroups import Subgroups, classes_section, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import LEVEL
 from rareclass.stored import plain_data
+from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.table_file import TablePlace
 
 _MOST_NAMED, _MOST_COLUMNS = 12, 40
 
 
 def report_on_model(
-    content: Model, model: Path, data: TablePlace, options: ReportOptions
+    content: Model,
+    model: Path,
+    data: TablePlace,
+    options: ReportOptions,
+    text: TextSettings = DETECTED,
 ) -> FinishedReport:
     """Report on the rows of a file; raises `InputError` as `read_rows`."""
-    rows, threshold = read_rows(content, data, options), content.threshold
+    rows, threshold = read_rows(content, data, options, text), content.threshold
     judged = JudgedModel.of(content, rows.y, rows.scores, rows.weight, rows.time, rows.costs)
     days = groups = None
     if rows.time is not None and rows.time_column is not None:

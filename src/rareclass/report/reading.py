@@ -1,8 +1,6 @@
 """The rows of a report, read batch by batch: scores, classes, times, groups and costs."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +17,7 @@ from rareclass.model.facts import RareClassScores
 from rareclass.model.model import Model
 from rareclass.model.threshold import columns_beside, known_time, labelled_scores
 from rareclass.model.times import alert_times, costs_of
+from rareclass.report import ReportOptions
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
@@ -28,20 +27,6 @@ Floats = NDArray[np.float64]
 MOST_TOP = 100
 # Rare rows that are kept whole, the lowest first, to find the ones that resemble them.
 MOST_RARE = 5_000
-
-
-@dataclass(frozen=True)
-class ReportOptions:
-    """Columns of the rows of a report, and how much of them is shown."""
-
-    target: str | None = None
-    time: str | None = None
-    groups: str | None = None
-    costs: Mapping[str, float | str] | None = None
-    rows: int = 0  # the highest, whose cells may be shown
-    text: TextSettings = DETECTED
-    id_column: str | None = None  # by which single rows are named
-    journal: Path | None = None  # of the rows that were checked
 
 
 class WholeRows(NamedTuple):
@@ -73,19 +58,24 @@ class ReadRows:
     promises: Promises | None = None  # of the model, where all rows have classes
 
 
-def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadRows:
+def read_rows(
+    content: Model, data: TablePlace, options: ReportOptions, text: TextSettings = DETECTED
+) -> ReadRows:
     """Score the rows of a file and read their classes.
 
     Raises `InputError` where the model is of levels, a column is missing, all rows are of one
     class, or a cell is no cost or no time.
     """
     check_rare_class(content)
-    file, seen = open_table(data, options.text), content.new_summary()
+    file, seen = open_table(data, text), content.new_summary()
     of_model = known_time(content)  # looked at without being asked for, as evaluate does
     if options.time is None and options.journal is None and of_model in file.columns:
         options = replace(options, time=of_model)
     beside = _columns_beside(file, options)
-    keeper, known = RowKeeper(content.rare_class.labels), _known_labels(content, data, options)
+    keeper, known = (
+        RowKeeper(content.rare_class.labels),
+        _known_labels(content, data, options, text),
+    )
 
     look = keeper.add if file.columns else None
     labels = None if known is None else known.labels
@@ -132,12 +122,14 @@ class _Known(NamedTuple):
     measures: CheckedMeasures
 
 
-def _known_labels(content: Model, data: TablePlace, options: ReportOptions) -> _Known | None:
+def _known_labels(
+    content: Model, data: TablePlace, options: ReportOptions, text: TextSettings
+) -> _Known | None:
     if options.journal is None:
         return None
     from rareclass.review.estimates import read_checked
 
-    checked = read_checked(content, data, options.journal, options.text)
+    checked = read_checked(content, data, options.journal, text)
     target = content.rare_class
     names = pl.Series([None, target.rest_label, target.labels[0]], dtype=pl.String)
     code = np.where(checked.rows_that_count(), checked.sample.y, -1)

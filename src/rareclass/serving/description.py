@@ -6,8 +6,8 @@ from fastapi import APIRouter, Body, Query, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, Field, create_model
 
+from rareclass.serving import Limits
 from rareclass.serving.live_model import ServedModel
-from rareclass.serving.middleware import Limits
 from rareclass.serving.request_rows import JSON, Fault
 from rareclass.tables.columns import Column
 
@@ -115,7 +115,7 @@ def _describe_score(router: APIRouter, served: ServedModel, limits: Limits) -> N
     lists = {name: Annotated[list[cell], Field(min_length=1)] for name, cell in cells.items()}  # type: ignore[valid-type]
     columns = {name: [cell] for name, cell in example.items()}
     by_column = _table("Columns", lists, "A list for each column, all of one length.", columns)
-    rows = Annotated[list[row], Field(min_length=1, max_length=limits.rows)]  # type: ignore[valid-type]
+    rows = Annotated[list[row], Field(min_length=1, max_length=limits.max_rows)]  # type: ignore[valid-type]
     forms = rows | create_model("RowList", rows=rows) | create_model("Lists", columns=by_column)
     examples = {
         "rows": {"summary": "A list of rows", "value": [example]},
@@ -145,7 +145,7 @@ def _describe_score(router: APIRouter, served: ServedModel, limits: Limits) -> N
         methods=["POST"],
         operation_id="score",
         summary="Score rows.",
-        description=f"Up to {limits.rows:,} rows and {limits.body_bytes:,} bytes at a time; "
+        description=f"Up to {limits.max_rows:,} rows and {limits.max_body:,} bytes at a time; "
         f"with reasons {limits.explained_rows:,} rows.",
         response_model=create_model(
             "Scores",

@@ -17,8 +17,8 @@ from typing import Any
 import polars as pl
 
 from rareclass.errors import InputError, called_by_http
+from rareclass.serving import Limits
 from rareclass.serving.live_model import Live, RowScores
-from rareclass.serving.middleware import Limits
 from rareclass.serving.request_rows import Fault, RequestRows, rows_of_json, schema_error
 
 # Bodies up to this size are small.
@@ -79,7 +79,7 @@ class Lanes:
         live = self._current()
         read: list[tuple[_Waiting, RequestRows]] = []
         for each in taken:
-            most = self._limits.explained_rows if each.n_reasons else self._limits.rows
+            most = self._limits.explained_rows if each.n_reasons else self._limits.max_rows
             try:
                 read.append((each, rows_of_json(each.body, live.served.columns, most)))
             except Exception as error:  # the service words the error

@@ -10,12 +10,12 @@ import secrets
 import time
 import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rareclass.errors import ErrorKind, InputError, counted, seconds_text, setting, setting_error
 from rareclass.machine import size_text
+from rareclass.serving import Limits
 from rareclass.serving.measures import Measures
 from rareclass.serving.request_rows import JSON, RefusedError, refused
 
@@ -212,18 +212,6 @@ class Guarded:
         await self._app(scope, receive, send)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Most that requests may ask for."""
-
-    rows: int = 10_000
-    explained_rows: int = 100
-    reasons: int = 20
-    body_bytes: int = 16 << 20
-    requests: int = 64  # at once
-    seconds: float = 10.0
-
-
 class Limited:
     """Limits requests to one path: how many at once, how many bytes, how many seconds.
 
@@ -240,7 +228,7 @@ class Limited:
         if scope["type"] != "http" or scope["path"] != self._path:
             await self._app(scope, receive, send)
             return
-        most = self._limits.requests
+        most = self._limits.max_requests
         if self.n_inside >= most:
             raise refused(
                 503,
@@ -256,7 +244,7 @@ class Limited:
             self.n_inside -= 1
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        seconds = self._limits.seconds
+        seconds = self._limits.timeout
         has_body = False
         try:
             async with asyncio.timeout(seconds):
@@ -272,7 +260,7 @@ class Limited:
             raise refused(408, "slow body", why, "Send it faster.") from None
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        most = self._limits.body_bytes
+        most = self._limits.max_body
         for name, value in scope["headers"]:
             if name == b"content-length" and value.isdigit() and int(value) > most:
                 raise self._too_large()
@@ -293,7 +281,7 @@ class Limited:
         return refused(
             413,
             "body size",
-            f"The body is larger than {size_text(self._limits.body_bytes)}.",
+            f"The body is larger than {size_text(self._limits.max_body)}.",
             "Send fewer rows at a time.",
             Connection="close",
         )

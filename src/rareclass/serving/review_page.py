@@ -20,7 +20,8 @@ from starlette.routing import Route
 from rareclass.errors import ErrorKind, InputError, called_by_http
 from rareclass.review.journal import ReviewJournal, Verdict
 from rareclass.review.reviewing import ReviewList
-from rareclass.serving.service import Address, listening_at
+from rareclass.serving import Address
+from rareclass.serving.service import listening_at
 
 _LOCAL = "127.0.0.1"
 

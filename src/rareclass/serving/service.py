@@ -12,18 +12,22 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import uvicorn
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse
-from httptools import HttpRequestParser
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from threadpoolctl import threadpool_limits
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 import rareclass
-from rareclass.errors import ErrorKind, InputError, setting
+from rareclass.errors import ErrorKind, InputError, needed_for, setting
+
+with needed_for("rareclass.serving", "rareclass[serve]"):
+    import uvicorn
+    from fastapi import FastAPI, Request, Response
+    from fastapi.responses import JSONResponse
+    from httptools import HttpRequestParser
+    from starlette.exceptions import HTTPException
+    from starlette.middleware import Middleware
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
 from rareclass.machine import hush
+from rareclass.serving import Address, Limits
 from rareclass.serving.description import OPEN_PATHS, READ_PATHS, openapi_of
 from rareclass.serving.lanes import Lanes
 from rareclass.serving.live_model import LiveModel, Look
@@ -32,7 +36,6 @@ from rareclass.serving.middleware import (
     LOG_FIELDS,
     Guarded,
     Limited,
-    Limits,
     Watched,
     log,
     start_log,
@@ -209,25 +212,6 @@ async def _framework_refuses(request: Request, error: Exception) -> Response:
     raise refused(error.status_code, "method", f"{error.detail}.", "", **headers)
 
 
-@dataclass(frozen=True)
-class Address:
-    """Address to listen at."""
-
-    host: str = "127.0.0.1"
-    port: int = 8080
-
-    @property
-    def is_loopback(self) -> bool:
-        """True where only this machine can connect."""
-        return self.host in ("127.0.0.1", "::1", "localhost")
-
-    @property
-    def url(self) -> str:
-        """URL for a browser on this machine."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
-
-
 class _Server(uvicorn.Server):
     """Server that looks at the model's file at once on SIGHUP."""
 
@@ -245,7 +229,7 @@ def server_config(service: FastAPI, limits: Limits, idle: float = _KEEP_ALIVE) -
     """Make the settings of the server; `idle` are seconds without a request."""
     return uvicorn.Config(
         service,
-        http=partial(Connection, head_seconds=limits.seconds, idle_seconds=idle),  # type: ignore[arg-type]
+        http=partial(Connection, head_seconds=limits.timeout, idle_seconds=idle),  # type: ignore[arg-type]
         log_config=None,
         access_log=False,
         server_header=False,

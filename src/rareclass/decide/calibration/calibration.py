@@ -25,7 +25,7 @@ from rareclass.decide.calibration.calibration_map import (
 )
 from rareclass.errors import ErrorKind, InputError, combination_error, setting_error
 from rareclass.metrics.scored_classes import FloatArray, check_scores
-from rareclass.parameters import check_choice, is_number
+from rareclass.parameters import check_choice, check_prevalence, is_number
 
 # Levels of majority rows alone that are kept apart: millions say no more.
 _MOST_LEVELS = 32_768
@@ -269,12 +269,8 @@ def log_odds_shift(
             "the same thing twice.",
             "Give one of them.",
         )
+    check_prevalence(prevalence)
     if prevalence is not None:
-        if not is_number(prevalence, 0.0, 1.0):
-            raise setting_error(
-                f"prevalence={prevalence!r} must be a number between 0 and 1, both left out.",
-                "It is the share of rare rows where the model is used, such as 0.002.",
-            )
         return float(_logit(float(prevalence)) - _logit(trained))
     if majority_sampling_rate is not None:
         if not is_number(majority_sampling_rate, 0.0, 1.0, "(]"):
