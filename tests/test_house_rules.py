@@ -32,11 +32,11 @@ MOST_CODE = {
     "compare": 1400,
     "decide": 2009,
     "encoding": 2882,
-    "ensemble": 2956,
+    "ensemble": 2955,
     "estimators": 348,
     "explain": 375,
     "fit": 1844,
-    "folds": 486,
+    "folds": 482,
     "hunt": 891,
     "hyperball": 1892,
     "kernels": 588,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1952,
     "tables": 4120,
 }
-MOST_LINES = {"src/rareclass": 74_314, "tests": 53_144, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_312, "tests": 53_149, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -28,7 +28,7 @@ from rareclass import MIBC, MIBCCV, RACH, RACHCV, OrdinalRankRC, RankRC, RankRCC
 from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import FitsRows, read_features, same_columns, settings_of
 from rareclass.findings import Finding, finding_of, warn
-from rareclass.folds.dealing import places
+from rareclass.folds.dealing import group_numbers
 from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.two_classes import row_weights
 from rareclass.online import CBR
@@ -112,7 +112,7 @@ def test_what_is_masked_is_missing():
         with pytest.raises(ValueError, match=said):
             RankRC().fit(*given)
     with refused(ErrorKind.CELL, column="groups", row=17):
-        places(y, 60, "groups")
+        group_numbers(y, 60)
 
 
 @pytest.mark.parametrize("kind", ["M8[D]", "m8[h]"])

@@ -111,8 +111,11 @@ def test_groups_stay_together_and_every_part_has_both_classes(table, n_splits, s
     folds = list(splitter.split(y, y, group))
     check_folds(folds, y, n_splits)
     assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(y)))
-    for train, test in folds:
+    words = np.random.default_rng(seed).permutation(group.max() + 1).astype(str)
+    renamed = splitter.split(y, y, words[group].tolist())
+    for (train, test), (_, by_words) in zip(folds, renamed, strict=True):
         assert not np.intersect1d(group[train], group[test]).size
+        np.testing.assert_array_equal(test, by_words)  # names of groups decide nothing
 
 
 def test_rare_rows_are_spread_evenly_over_groups():

@@ -24,7 +24,7 @@ from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import Method
 from rareclass.fit.rows_on_disk import VIEW_COPIES, plan_memory
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
-from rareclass.folds.dealing import most_folds, places
+from rareclass.folds.dealing import group_numbers, most_folds
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.machine import available_memory
 from rareclass.metrics import average_precision
@@ -137,7 +137,7 @@ def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
     what, possible = "distinct rows", int(min(data.rare.sum(), (~data.rare).sum()))
     if settings.groups is not None:
         what = f"groups by {settings.groups}"
-        group = places(
+        group = group_numbers(
             data.beside_of(settings.groups), len(data.y), setting("groups", settings.groups)
         )
         possible = min(possible, most_folds(data.rare, group))

@@ -40,7 +40,7 @@ from rareclass.errors import (
     unknown_name,
 )
 from rareclass.estimators.search import Fold, make_folds
-from rareclass.folds.dealing import ALWAYS_LEARNED, dealt, places, read_times, stretches
+from rareclass.folds.dealing import ALWAYS_LEARNED, dealt, group_numbers, moments, stretches
 from rareclass.labels.two_classes import Labels
 from rareclass.parameters import check_number, is_whole
 from rareclass.rows.memory import count_threads
@@ -279,10 +279,9 @@ def fold_numbers(
         number[labels.majority] = order % min(int(cv), n_majority)
         return number
     if time is not None:
-        moment = places(read_times(time, n_rows), n_rows, "time")
-        return _split(labels, "time", partial(stretches, int(cv)), moment)
+        return _split(labels, "time", partial(stretches, int(cv)), moments(time, n_rows))
     if groups is not None:
-        groups = group = places(groups, n_rows, "groups")
+        groups = group = group_numbers(groups, n_rows)
         if is_count:
             n_folds = min(int(cv), len(np.unique(group[labels.rare])))
             return _split(labels, "groups", partial(dealt, n_folds, seed), group)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.folds.dealing import ALWAYS_LEARNED, places, read_times
+from rareclass.folds.dealing import ALWAYS_LEARNED, group_numbers, moments
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.metrics import average_precision
@@ -154,8 +154,8 @@ def read_training_rows(
         which[labels.rare] = np.unique(labels.codes, return_inverse=True)[1]
     number = np.arange(table.n_rows) if number is None else number
     group: Any = None
-    time = None if time is None else places(read_times(time, table.n_rows), table.n_rows, "time")
-    groups = None if groups is None else places(groups, table.n_rows, "groups")
+    time = None if time is None else moments(time, table.n_rows)
+    groups = None if groups is None else group_numbers(groups, table.n_rows)
     weight, fold = row_weights(weight, table.n_rows), np.full(table.n_rows, ALWAYS_LEARNED)
     rows = FoldedRows(table, labels.is_rare(table.n_rows), weight, fold, number, which=which)
     if isinstance(cv, (str, int, np.integer)):

@@ -16,7 +16,7 @@ from rareclass.fit.method import EncodedRows
 from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training_set import FitSettings, TrainingSet
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
-from rareclass.folds.dealing import most_folds, places
+from rareclass.folds.dealing import group_numbers, most_folds
 from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.metrics.intervals import stretch_for_training, stretch_of_folds
@@ -109,7 +109,7 @@ def _estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
     n_folds = min(settings.folds, n_rare, len(data.y) - n_rare)
     group, name = None, settings.groups
     if name is not None:
-        group = places(data.beside_of(name), len(data.y), setting("groups", name))
+        group = group_numbers(data.beside_of(name), len(data.y), setting("groups", name))
         n_folds = min(settings.folds, most_folds(data.rare, group))
     if n_folds < 2:
         return []
@@ -130,7 +130,7 @@ def _latest(data: TrainingSet, name: str, holdout: float) -> Split:
 
 def _whole_groups(data: TrainingSet, name: str, holdout: float, seed: int) -> Split:
     """One of as many parts of the groups as the share asks for."""
-    group = places(data.beside_of(name), len(data.y), setting("groups", name))
+    group = group_numbers(data.beside_of(name), len(data.y), setting("groups", name))
     n_parts = max(2, min(round(1.0 / holdout), len(np.unique(group[data.rare]))))
     parts = RareGroupKFold(n_parts, random_state=seed, pos_label=True)
     return next(iter(parts.split(data.y, data.rare, group)))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.target import Positive
 from rareclass.errors import combination_error, setting
 from rareclass.estimators.estimator import FitsRows
-from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
+from rareclass.folds.dealing import dealt_with_both, exactly, group_numbers, moments, most_folds
 from rareclass.model.facts import MethodFacts, RareClassScores, ScoredRows
 from rareclass.model.table_scorer import Ranker
 from rareclass.model.targets import FoundLabels, TargetFacts, rare_target
@@ -56,14 +56,14 @@ class EncodedRows(NamedTuple):
         """
         if self.groups is None and self.time is None:
             return terms.folds
-        name, values = ("groups", self.groups) if self.time is None else ("time", self.time)
+        name = "groups" if self.time is None else "time"
         is_rare = self.y != np.argmax(np.bincount(self.y, self.weight))
-        place = places(values, len(self.y), setting(name))
-        if name == "groups":
+        if self.time is None:
+            place = group_numbers(self.groups, len(self.y), setting(name))
             n_folds = min(terms.folds, most_folds(is_rare, place))
             number = dealt_with_both(n_folds, terms.seed, is_rare, place) if n_folds > 1 else None
         else:
-            number = _cut(terms, is_rare, place)
+            number = _cut(terms, is_rare, moments(self.time, len(self.y)))
         if number is None:
             raise combination_error(
                 f"{setting(name)}: the rows to learn from cannot be cut into two folds with rows "

@@ -167,21 +167,20 @@ def _cut(n_stretches: int, is_rare: np.ndarray, moment: np.ndarray, exact: bool)
     return np.searchsorted(ends, moment, side="left")
 
 
-def places(values: Any, n_rows: int, name: str) -> np.ndarray:
-    """Number groups or times by their order, from 0 on; `name` is what errors call them.
+def group_numbers(values: Any, n_rows: int, name: str = "groups") -> np.ndarray:
+    """Number groups as they first appear, from 0 on: what they are called decides no fold.
 
-    Raises `InputError` on a wrong number of values, a missing one (naming its row), or values of
-    several types. O(n log n) time.
+    Raises `InputError` on a wrong number of values, or a missing one (naming its row and the column
+    `name`). O(n) time.
     """
-    array = one_a_row(values, n_rows, name)
-    try:
-        return np.unique(array, return_inverse=True)[1]
-    except TypeError:
-        raise bad_cell(
-            f"{name} holds values of several types, which have no order.",
-            "Make them all numbers, words or dates.",
-            name,
-        ) from None
+    number: dict[Any, int] = {}
+    each = one_a_row(values, n_rows, name).tolist()
+    return np.array([number.setdefault(value, len(number)) for value in each], dtype=int)
+
+
+def moments(time: Any, n_rows: int) -> np.ndarray:
+    """Number times by their order, from 0 on; see `read_times`. O(n log n) time."""
+    return np.unique(read_times(time, n_rows), return_inverse=True)[1]
 
 
 def one_a_row(values: Any, n_rows: int, name: str) -> np.ndarray:

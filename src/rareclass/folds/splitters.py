@@ -11,8 +11,8 @@ from rareclass.errors import ErrorKind, InputError, counted, too_few_rows
 from rareclass.folds.dealing import (
     dealt_with_both,
     exactly,
+    group_numbers,
     most_folds,
-    places,
     rare_rows,
     read_span,
     read_times,
@@ -165,7 +165,7 @@ class RareGroupKFold(_RareKFold):
                 "Pass groups=, one value a row, or use RareStratifiedKFold.",
                 ErrorKind.MISSING_COLUMN,
             )
-        group = places(groups, len(is_rare), "groups")
+        group = group_numbers(groups, len(is_rare))
         self._check(is_rare, group, np.asarray(groups))
         for repeat in range(self.repeats):
             fold = dealt_with_both(self.n_splits, self.random_state + repeat, is_rare, group)
