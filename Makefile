@@ -3,30 +3,38 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core-installed
 STAMP := $(VENV)/.installed
 
 .PHONY: audit automl-env demo docs fuzz neural-env outputs sbom test test-alone test-bare test-browser test-mlflow test-newest test-oldest test-rest test-service test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
-# Pinned packages first, then this package on top of them without resolving anything again.
-$(STAMP): requirements.lock pyproject.toml
+# Files of packages are compiled when they are first imported: most never are.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+
+# What the main job needs, pinned, then this package on top of it.
+$(CORE): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
 	  || { echo "rareclass needs Python 3.11 to 3.13; name one: make PYTHON=python3.12 test"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) \
 	  || { echo "Python's venv module is missing; on Debian: apt install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	$(PIP) --constraint requirements.lock hatchling editables
+	$(PIP) --constraint requirements.lock --no-build-isolation --editable ".[cli,boosters]"
 	@touch $@
 
-demo: install
+$(STAMP): $(CORE)
+	$(PIP) -r requirements.lock
+	@touch $@
+
+demo: $(CORE)
 	$(BIN)/rareclass demo --overwrite
 
 # The documentation site, in build/docs: what it needs goes into the same environment, pinned.
 DOCS_STAMP := $(VENV)/.docs-installed
 
 $(DOCS_STAMP): $(STAMP) requirements-docs.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
+	$(PIP) -r requirements-docs.lock
 	@touch $@
 
 # Spelling of the words, then the pages: warnings, links that lead nowhere, and requests to other hosts
