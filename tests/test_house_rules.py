@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1952,
     "tables": 4120,
 }
-MOST_LINES = {"src/rareclass": 74_312, "tests": 53_149, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_315, "tests": 53_175, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

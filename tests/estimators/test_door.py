@@ -11,6 +11,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -25,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from faults import refused
 from rareclass import MIBC, MIBCCV, RACH, RACHCV, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
+from rareclass.decide import CalibratedRanker, DecisionClassifier
 from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import FitsRows, read_features, same_columns, settings_of
 from rareclass.findings import Finding, finding_of, warn
@@ -98,6 +100,30 @@ def test_what_fails_to_learn_leaves_the_estimator_as_it_was(model):
                 call(*given)
             assert vars(each).keys() == before.keys()
             assert all(vars(each)[name] is value for name, value in before.items())
+
+
+TABLE = pd.DataFrame(X, columns=["a", "b"])
+
+
+@pytest.mark.sampled(8)
+@each_estimator
+@pytest.mark.filterwarnings("ignore")
+def test_every_estimator_takes_the_same_tables(model):
+    seeded = {"random_state": 0} if "random_state" in model.get_params() else {}
+    model = clone(model).set_params(**seeded)
+    scores = clone(model).fit(TABLE, Y).score_samples(TABLE)
+    for form in (pl.from_pandas, pa.RecordBatch.from_pandas, nw.from_native, pa.table):
+        table = form(TABLE)
+        fitted = clone(model).fit(table, Y)
+        assert fitted.feature_names_in_.tolist() == ["a", "b"]
+        np.testing.assert_allclose(fitted.score_samples(table), scores, rtol=1e-12)
+    lazy = [pl.from_pandas(TABLE).lazy(), nw.from_native(pl.from_pandas(TABLE)).lazy()]
+    none = [TABLE.to_dict("list"), TABLE.to_records(index=False)]
+    is_wrapper = isinstance(model, DecisionClassifier | CalibratedRanker)  # which takes texts, too
+    for given in [*lazy, *none[: 0 if is_wrapper else 2]]:
+        for call in (partial(clone(model).fit, given, Y), partial(fitted.score_samples, given)):
+            with refused(ErrorKind.SHAPE):
+                call()
 
 
 def test_what_is_masked_is_missing():

@@ -40,6 +40,7 @@ from rareclass.labels.two_classes import (
 from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import seed_of
+from rareclass.tables.frames import native_table
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 RESPONSES = ("score_samples", "decision_function", "predict_proba")
@@ -79,7 +80,7 @@ def rarity_scores(
             f"{name} has no {' or '.join(responses)}: there is nothing to rank rows by.",
             "Use a classifier that has one.",
         )
-    scores = np.asarray(method(X), dtype=np.float64)
+    scores = np.asarray(method(native_table(X)), dtype=np.float64)
     if is_outlier_detector(estimator) and not ranks:
         scores = -scores
     elif response == "score_samples":
@@ -230,7 +231,7 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> WrappedRows:
         """Read rows, labels and weights, and keep the labels."""
-        (X,) = indexable(X)
+        (X,) = indexable(native_table(X))
         n_rows = _num_samples(X)
         if not n_rows:
             raise no_rows("X")
@@ -246,8 +247,7 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         """Warn of weights that the estimator does not take."""
         if rows.weight is not None and not fit_columns(self.estimator, {"sample_weight": rows.y}):
             name = type(last_step(self.estimator)).__name__
-            said = f"{name} takes no sample_weight: weights count {where} alone."
-            warn(said, finding=finding)
+            warn(f"{name} takes no sample_weight: weights count {where} alone.", finding=finding)
 
     def _n_folds(self) -> int | None:
         """Number of folds that ``cv`` is; None where it is a splitter or a list of folds."""

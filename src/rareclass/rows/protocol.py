@@ -338,14 +338,14 @@ def from_arrays(X: Any, y: Any, sample_weight: Any = None) -> LabelledRows:
 def header(X: Any) -> Any:
     """Stand-in for `X` where only the number and names of its columns count.
 
-    Rows on disk become a table without rows; anything else stays as it is.
+    Rows on disk become a table without rows; a RecordBatch, a table; anything else stays.
     """
     if isinstance(X, RowSource):
         return np.empty((0, X.n_features))
     if is_dask(X):  # the collection's meta: no rows, the same columns
         return np.empty((0, X.shape[1])) if is_dask_array(X) else X._meta
     if not isinstance(X, LabelledRows):
-        return X
+        return pa.table(X) if isinstance(X, pa.RecordBatch) else nw.to_native(X, pass_through=True)
     if X.feature_names is None:
         return np.empty((0, X.source.n_features))
     return pa.table({name: pa.array([], pa.float64()) for name in X.feature_names})

@@ -194,10 +194,10 @@ def delayed_parts(collection: Any) -> list[Any]:
 def _array_source(X: Any) -> RowSource:
     from sklearn.utils import check_array  # takes longer to import than a row to be scored
 
-    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+    if np.ndim(X) == 0 or (isinstance(X, np.ndarray) and X.dtype.kind in "mMV"):
         from rareclass.tables.frames import numbers_of
 
-        numbers_of(X)  # refuses dates and durations
+        numbers_of(X)  # refuses what is no table, dates and durations
     X = check_array(
         unmasked(X),
         accept_sparse="csr",

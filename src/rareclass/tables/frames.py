@@ -85,13 +85,11 @@ def read_frame(X: Any) -> Frame:
     if array.ndim != 2:
         raise InputError(
             f"Expected a table or a 2D array, got {array.ndim} dimension(s).",
-            "Reshape your data: X.reshape(-1, 1) is one column, X.reshape(1, -1) one row.",
+            "Reshape your data: X.reshape(-1, 1) is one column; or pass a data frame.",
             ErrorKind.SHAPE,
         )
     if array.dtype.kind == "c":
-        raise InputError(
-            "Complex data not supported: X holds complex numbers.", "", ErrorKind.SHAPE
-        )
+        raise InputError("Complex data not supported: X holds some.", "", ErrorKind.SHAPE)
     names = [f"x{k}" for k in range(array.shape[1])]
     return Frame(names, len(array), map(_of_numpy, names, array.T), False)
 
@@ -117,6 +115,11 @@ def as_frame(X: Any) -> Any:
             ErrorKind.SHAPE,
         )
     return frame
+
+
+def native_table(X: Any) -> Any:
+    """Return a table as other libraries take it, anything else as it is; refusals of `as_frame`."""
+    return nw.to_native(as_frame(X), pass_through=True)
 
 
 def numbers_of(X: Any) -> pl.DataFrame:
