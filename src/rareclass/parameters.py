@@ -197,8 +197,6 @@ def read_numbers(
     name: str,
     values: Any,
     allowed: str = "a list of numbers above 0, or None",
-    low: float = 0.0,
-    high: float = inf,
     ends: str = "()",
 ) -> list[float]:
     """Read the numbers to try for a parameter; raise `ValueError` for none or one out of range.
@@ -209,7 +207,7 @@ def read_numbers(
     import numpy as np
 
     listed = np.ravel(np.asarray(values, dtype=object)).tolist()
-    if not listed or not all(is_number(value, low, high, ends) for value in listed):
+    if not listed or not all(is_number(value, ends=ends) for value in listed):
         raise ValueError(f"{name}={values!r} must be {allowed}.")
     return [float(value) for value in listed]
 

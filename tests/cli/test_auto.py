@@ -14,7 +14,7 @@ from cli.conftest import facts_of
 from command_line import QUICK, complaint, fit_in, invoke, printed, run, scores_of
 from faults import refusal
 from made_tables import purchases, skimmed_shops
-from rareclass.encoding.training_table import read_as_trained
+from rareclass.encoding.typed_table import read_as_trained
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.errors import ErrorKind
 from rareclass.fit.auto_method import AutoMethod

@@ -9,7 +9,7 @@ from draws import quick
 from faults import refusal
 from made_tables import purchases
 from rareclass.encoding.encoders import TableEncoder
-from rareclass.encoding.training_table import read_as_trained
+from rareclass.encoding.typed_table import read_as_trained
 from rareclass.errors import ErrorKind
 from rareclass.model.facts import facts_as_json
 from rareclass.opening import open_model

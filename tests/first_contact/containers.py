@@ -8,8 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rareclass.encoding.training_table import plan_reading, read_as_trained, read_training_table
-from rareclass.encoding.typed_table import read_table
+from rareclass.encoding.training_table import plan_reading, read_training_table
+from rareclass.encoding.typed_table import read_as_trained, read_table
 from rareclass.errors import InputError
 from rareclass.serving.request_rows import RefusedError, rows_of_json
 from rareclass.tables.table_file import open_rows, open_table

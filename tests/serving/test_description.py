@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from made_tables import purchases
-from rareclass.encoding.training_table import read_as_trained
+from rareclass.encoding.typed_table import read_as_trained
 from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import LOGGER, start_log
 from rareclass.serving.service import PATHS

@@ -21,9 +21,9 @@ from rareclass.compare.out_of_fold import (
 )
 from rareclass.compare.score_columns import DEFAULT, Comparison, chosen_measures, compare_scores
 from rareclass.errors import ErrorKind, InputError, combination_error, counted, too_few_rows
-from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import days_of, rare_rows, read_times
 from rareclass.folds.score_scale import on_scale_of_folds
+from rareclass.folds.splitters import splitter_for
 from rareclass.labels.two_classes import label_array, row_weights
 from rareclass.machine import track
 from rareclass.metrics import average_precision
@@ -214,12 +214,9 @@ def _fold_rows(
     group, moment = (None if each is None else np.asarray(each) for each in (groups, time))
     splitter, by = cv, ""
     if is_whole(cv):
-        if group is not None:
-            splitter, by = RareGroupKFold(cv, random_state=seed, pos_label=True), " by group"
-        elif moment is not None:
-            splitter, by = RareTimeSplit(cv, pos_label=True), " in the order of time"
-        else:
-            splitter = RareStratifiedKFold(cv, random_state=seed, pos_label=True)
+        splitter = splitter_for(cv, seed, groups=group, time=moment)
+        by = "" if moment is None else " in the order of time"
+        by = by if group is None else " by group"
     places, column = np.empty((len(labels), 0)), moment if group is None else group
     splits = [
         (np.asarray(train), np.asarray(test))

@@ -15,7 +15,6 @@ from sklearn.base import (
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from rareclass import folds
 from rareclass.errors import (
     ErrorKind,
     InputError,
@@ -27,6 +26,7 @@ from rareclass.errors import (
 )
 from rareclass.findings import Finding, warn
 from rareclass.folds.dealing import one_a_row
+from rareclass.folds.splitters import splitter_for
 from rareclass.labels.partial_labels import signs
 from rareclass.labels.spelling import spelled_as
 from rareclass.labels.two_classes import (
@@ -256,11 +256,9 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
 
     def _splitter(self, n_folds: int, rows: WrappedRows, groups: Any, remedy: str) -> Any:
         """Splitter that a whole number of folds stands for: by group, else stratified."""
-        seed, pos_label = seed_of(self.random_state), rows.labels.pos_label
-        if groups is not None:
-            return folds.RareGroupKFold(n_folds, random_state=seed, pos_label=pos_label)
-        n_folds = folds_at_most(n_folds, rows.labels, remedy)
-        return folds.RareStratifiedKFold(n_folds, random_state=seed, pos_label=pos_label)
+        if groups is None:
+            n_folds = folds_at_most(n_folds, rows.labels, remedy)
+        return splitter_for(n_folds, seed_of(self.random_state), rows.labels.pos_label, groups)
 
     def _split(
         self, rows: WrappedRows, target: np.ndarray, by: Any, remedy: str, splitter: Any = None

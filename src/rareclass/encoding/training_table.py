@@ -18,7 +18,7 @@ from rareclass.errors import ErrorKind, InputError, named_twice, no_rows, settin
 from rareclass.rows.decoding import refuse_many_labels
 from rareclass.rows.source import are_narrow
 from rareclass.tables.batch import SpooledTables
-from rareclass.tables.cells import are_plain, is_text_type
+from rareclass.tables.cells import is_text_type
 from rareclass.tables.columns import (
     Column,
     ColumnFacts,
@@ -31,9 +31,6 @@ from rareclass.tables.columns import (
 from rareclass.tables.reading import CellReading, read_cells
 from rareclass.tables.table_file import BATCH_ROWS, TableFile, batch_rows_for, named_columns
 from rareclass.tables.text_columns import CellProfile, find_reading
-
-# Of fewer rows than these a look at each column takes longer than one at all of the cells.
-_FEW_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -199,30 +196,6 @@ def plan_reading(
         for note in notes:
             note.tell(name)
     return ReadingPlan(file, target, readings, integers, [*categories, *chosen], keep)
-
-
-def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: int) -> pl.DataFrame:
-    """Return the trained-on columns of a batch, typed as they were in training.
-
-    `first_row` is the row in the file of the first one, counted from 1, for messages. Raises
-    `InputError` at a cell that does not fit, naming column, row and value.
-    """
-    columns = list(columns)
-    if batch.height <= _FEW_ROWS and _are_as_trained(batch, columns):
-        return batch
-    return pl.DataFrame(
-        [read_cells(batch[column.name], column.reading, first_row) for column in columns]
-    )
-
-
-def _are_as_trained(batch: pl.DataFrame, columns: list[Column]) -> bool:
-    """Say whether a batch is known at one look to be what `read_as_trained` would make of it."""
-    return (
-        batch.columns == [column.name for column in columns]
-        and all(column.reads_as == "number" for column in columns)
-        and all(dtype == pl.Float64 for dtype in batch.dtypes)
-        and are_plain(batch)
-    )
 
 
 class _SeenColumns(NamedTuple):

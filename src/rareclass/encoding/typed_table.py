@@ -1,6 +1,6 @@
 """A table as columns of four kinds, read from a data frame or an array: where each view starts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -24,6 +24,8 @@ from rareclass.tables.frames import FrameColumn, read_frame, stored_index, unusa
 from rareclass.tables.reading import CellReading, is_usable, read_cells
 from rareclass.tables.text_columns import CellProfile, find_reading
 
+# Of fewer rows than these a look at each column takes longer than one at all of the cells.
+_FEW_ROWS = 1000
 Kind = Literal["number", "category", "date", "text"]
 
 
@@ -314,6 +316,30 @@ def _read_as_trained(cells: pl.Series, column: Column) -> TypedColumn:
         return TypedColumn(column.name, "number", cells.to_numpy())
     is_text = is_text_type(cells.dtype)
     return _typed_column(column, _read(coded_text(cells) if is_text else cells, column.reading))
+
+
+def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: int) -> pl.DataFrame:
+    """Return the trained-on columns of a batch, typed as they were in training.
+
+    `first_row` is the row in the file of the first one, counted from 1, for messages. Raises
+    `InputError` at a cell that does not fit, naming column, row and value.
+    """
+    columns = list(columns)
+    if batch.height <= _FEW_ROWS and _are_as_trained(batch, columns):
+        return batch
+    return pl.DataFrame(
+        [read_cells(batch[column.name], column.reading, first_row) for column in columns]
+    )
+
+
+def _are_as_trained(batch: pl.DataFrame, columns: list[Column]) -> bool:
+    """Say whether a batch is known at one look to be what `read_as_trained` would make of it."""
+    return (
+        batch.columns == [column.name for column in columns]
+        and all(column.reads_as == "number" for column in columns)
+        and all(dtype == pl.Float64 for dtype in batch.dtypes)
+        and are_plain(batch)
+    )
 
 
 def typed_table(frame: pl.DataFrame | TypedTable, columns: Sequence[Column]) -> TypedTable:

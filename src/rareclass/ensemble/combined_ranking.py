@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rareclass.ensemble.which_class import LN_10, WhichClass, summed_rarity
+from rareclass.ensemble.score_functions import summed_rarity
+from rareclass.ensemble.which_class import LN_10, WhichClass
 from rareclass.rows.memory import count_threads, in_order
 from rareclass.stored import KeptPart
 

@@ -328,3 +328,25 @@ class LearnedMember:
     function: ScoreFunction
     scale: FalsePositiveRate  # learned from the member's held-out scores
     weight: float  # share of the combination
+
+
+def summed_rarity(
+    ensembles: Sequence[Sequence[LearnedMember]],
+    views: dict[str, Any],
+    encoded: Any,
+    n_jobs: int | None,
+) -> np.ndarray:
+    """Return -sum w_k ln F_k of every row for each ensemble: (n_rows, n_ensembles).
+
+    Each view that a member needs is made once, for all ensembles.
+    """
+    rarity = np.zeros((encoded.n_rows, len(ensembles)))
+    every = [(k, member) for k, members in enumerate(ensembles) for member in members]
+    for name, view in views.items():
+        chosen = [(k, member) for k, member in every if member.view == name]
+        if chosen:
+            functions = [member.function for _, member in chosen]
+            scores = scores_of(functions, view.transform(encoded), n_jobs)
+            for (k, member), column in zip(chosen, scores, strict=True):
+                rarity[:, k] -= member.weight * member.scale(column)
+    return rarity

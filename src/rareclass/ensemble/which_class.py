@@ -87,30 +87,6 @@ def shares(probability: Sequence[np.ndarray], n_classes: int) -> np.ndarray:
     return columns / columns.sum(axis=1, keepdims=True)
 
 
-def summed_rarity(
-    ensembles: "Sequence[Sequence[LearnedMember]]",
-    views: dict[str, Any],
-    encoded: Any,
-    n_jobs: int | None,
-) -> np.ndarray:
-    """Return -sum w_k ln F_k of every row for each ensemble: (n_rows, n_ensembles).
-
-    Each view that a member needs is made once, for all ensembles.
-    """
-    from rareclass.ensemble.score_functions import scores_of
-
-    rarity = np.zeros((encoded.n_rows, len(ensembles)))
-    every = [(k, member) for k, members in enumerate(ensembles) for member in members]
-    for name, view in views.items():
-        chosen = [(k, member) for k, member in every if member.view == name]
-        if chosen:
-            functions = [member.function for _, member in chosen]
-            scores = scores_of(functions, view.transform(encoded), n_jobs)
-            for (k, member), column in zip(chosen, scores, strict=True):
-                rarity[:, k] -= member.weight * member.scale(column)
-    return rarity
-
-
 def learn_classes(fitted: "CrossFitting", n_classes: int) -> tuple[WhichClass, np.ndarray]:
     """Learn the classes of the rare rows by members that the table was learned by.
 

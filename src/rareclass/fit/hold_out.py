@@ -15,9 +15,9 @@ from rareclass.errors import setting
 from rareclass.fit.method import EncodedRows
 from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training_set import FitSettings, TrainingSet
-from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import group_numbers, most_folds
 from rareclass.folds.score_scale import MajorityScores, match_majority
+from rareclass.folds.splitters import splitter_for
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.metrics.intervals import stretch_for_training, stretch_of_folds
 from rareclass.model.facts import ScoredRows
@@ -113,8 +113,7 @@ def _estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
         n_folds = min(settings.folds, most_folds(data.rare, group))
     if n_folds < 2:
         return []
-    folds = RareStratifiedKFold if group is None else RareGroupKFold
-    parts = folds(n_folds, random_state=settings.seed, pos_label=True)
+    parts = splitter_for(n_folds, settings.seed, groups=group)
     return list(parts.split(data.y, data.rare, group))
 
 
@@ -124,7 +123,7 @@ def _latest(data: TrainingSet, name: str, holdout: float) -> Split:
     assert time is not None
     n_moments = len(np.unique(time[data.rare]))
     n_before = max(1, min(round(1.0 / holdout) - 1, n_moments - 1))
-    folds = RareTimeSplit(n_before, pos_label=True).split(data.y, data.rare, time)
+    folds = splitter_for(n_before, seed=0, time=time).split(data.y, data.rare, time)
     return list(folds)[-1]
 
 
@@ -132,8 +131,8 @@ def _whole_groups(data: TrainingSet, name: str, holdout: float, seed: int) -> Sp
     """One of as many parts of the groups as the share asks for."""
     group = group_numbers(data.beside_of(name), len(data.y), setting("groups", name))
     n_parts = max(2, min(round(1.0 / holdout), len(np.unique(group[data.rare]))))
-    parts = RareGroupKFold(n_parts, random_state=seed, pos_label=True)
-    return next(iter(parts.split(data.y, data.rare, group)))
+    parts = splitter_for(n_parts, seed, groups=group).split(data.y, data.rare, group)
+    return next(iter(parts))
 
 
 @dataclass(frozen=True)

@@ -207,14 +207,14 @@ def one_a_row(values: Any, n_rows: int, name: str) -> np.ndarray:
 _DAY = np.timedelta64(1, "D")
 
 
-def read_times(time: Any, n_rows: int, name: str = "time") -> np.ndarray:
+def read_times(time: Any, n_rows: int) -> np.ndarray:
     """Times as datetime64 in microseconds, or as float64 where they are numbers.
 
     Dates of numpy, pandas, polars and datetime, and text such as "2026-03-01" or
     "2026-03-01T12:00", are dates; those with a zone count by their own clock. Text that is numbers
     throughout is numbers. Raises `InputError` naming the row of a value that is missing or no time.
     """
-    array = one_a_row(_by_its_clock(time), n_rows, name)
+    array = one_a_row(_by_its_clock(time), n_rows, "time")
     if array.dtype.kind == "U" or all(isinstance(value, str) for value in array[:1]):
         array = _numbers(array)
     if array.dtype.kind == "M":
@@ -222,7 +222,7 @@ def read_times(time: Any, n_rows: int, name: str = "time") -> np.ndarray:
     if array.dtype.kind in "iuf":
         return array.astype(np.float64)
     if array.dtype.kind == "b":
-        raise _no_times(name, "holds True and False, which are not times")
+        raise _no_times("holds True and False, which are not times")
     try:
         if array.dtype.kind == "U" and not np.strings.isdigit(array).any():
             moments = array.astype("M8[us]")
@@ -235,8 +235,8 @@ def read_times(time: Any, n_rows: int, name: str = "time") -> np.ndarray:
         try:
             _moment(value)
         except (ValueError, TypeError):
-            raise _no_times(name, f"at row {row} is {plain(value)!r}: no time", row) from None
-    raise _no_times(name, "holds values that are not times")
+            raise _no_times(f"at row {row} is {plain(value)!r}: no time", row) from None
+    raise _no_times("holds values that are not times")
 
 
 def days_of(time: np.ndarray) -> np.ndarray:
@@ -302,6 +302,6 @@ def _moment(value: Any) -> np.datetime64:
     return moment
 
 
-def _no_times(name: str, what: str, row: int | None = None) -> InputError:
+def _no_times(what: str, row: int | None = None) -> InputError:
     remedy = 'Give dates, text such as "2026-03-01T12:00", or numbers of days.'
-    return bad_cell(f"{name} {what}.", remedy, name, row)
+    return bad_cell(f"time {what}.", remedy, "time", row)

@@ -351,3 +351,13 @@ class RareTimeSplit(BaseCrossValidator):
         shorter = " a shorter gap," if self.gap or self.embargo else ""
         longer = " a longer train_span," if self.window == "sliding" else ""
         return f"No number of folds is possible with these times: try{shorter}{longer} finer times."
+
+
+def splitter_for(
+    n_splits: int, seed: int, pos_label: Any = True, groups: Any = None, time: Any = None
+) -> BaseCrossValidator:
+    """Return the splitter that a number of folds stands for: by group, by time, or by class."""
+    if groups is None and time is not None:
+        return RareTimeSplit(n_splits, pos_label=pos_label)
+    kind = RareStratifiedKFold if groups is None else RareGroupKFold
+    return kind(n_splits, random_state=seed, pos_label=pos_label)

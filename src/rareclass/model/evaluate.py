@@ -13,7 +13,7 @@ from scipy import special
 from rareclass.decide.alert_budget import A_PERIOD, PeriodBudget, covered_periods
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.encoding.training_table import read_as_trained
+from rareclass.encoding.typed_table import read_as_trained
 from rareclass.errors import counted, no_rows
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import (

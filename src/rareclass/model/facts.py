@@ -75,10 +75,10 @@ class RankingEstimate:
         measures = {name: widened(each, factor) for name, each in self.measures.items()}
         return replace(self, measures=measures, classes=classes)
 
-    def rows_text(self, which: str = "") -> str:
+    def rows_text(self) -> str:
         """Return the rows in words, such as 1,200 rows, 24 of them rare."""
         of_them = "" if self.n_rare is None else f", {self.n_rare:,.0f} of them rare"
-        return counted(self.n_rows, f"{which}row") + of_them
+        return counted(self.n_rows, "row") + of_them
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the estimate as dictionaries and numbers."""

@@ -238,7 +238,8 @@ def score_rows(
     `settings` ask for. With ``settings.top`` memory holds as many scores (`ScoreWriter.write`).
     Where ``settings.strict`` refuses rows (`refuse_drift`), `out` is not touched.
     """
-    check_score_path(out, data)
+    inputs = {"the file to be scored": data}
+    check_output(out, setting("out"), True, inputs, suffixes=TABLE_SUFFIXES)
     settings = replace(settings, id_columns=tuple(dict.fromkeys(settings.id_columns)))
     _check_called(settings, content.decision)
     file, seen = open_table(data, text, one_pass=True), content.new_summary()
@@ -379,9 +380,3 @@ def _level_columns(model: Model) -> list[str]:
     if not isinstance(model.calibration, LevelCalibration) or len(model.classes) > _MOST_LEVELS:
         return []
     return [f"probability_{name}" for name in model.classes]
-
-
-def check_score_path(out: Path, data: TablePlace) -> None:
-    """Raise `InputError` when scores of `data` cannot be written to `out`."""
-    inputs = {"the file to be scored": data}
-    check_output(out, setting("out"), True, inputs, suffixes=TABLE_SUFFIXES)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.encoding.table_statistics import ExampleCells, TableStatistics, UnlikeCells
-from rareclass.encoding.training_table import read_as_trained
+from rareclass.encoding.typed_table import read_as_trained
 from rareclass.errors import (
     ErrorKind,
     InputError,

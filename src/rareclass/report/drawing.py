@@ -192,10 +192,9 @@ class Display(ABC):
     def drawing(self) -> Drawing:
         """Draw on new axes in the style of a page."""
         import matplotlib
-        from matplotlib.figure import Figure
 
         with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE}):
-            figure = Figure(figsize=self.size, layout="constrained")
+            figure = new_figure(self.size, "A plot")
             axes = figure.subplots()
             self._draw(axes)
             svg = _written(figure)

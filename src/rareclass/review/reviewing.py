@@ -13,7 +13,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.encoding.target import labels_as_text
-from rareclass.encoding.training_table import read_as_trained
+from rareclass.encoding.typed_table import read_as_trained
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import InputError, setting_error, too_few_rows

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.training_table import read_as_trained
+from rareclass.encoding.typed_table import read_as_trained
 from rareclass.errors import InputError, unsupported
 from rareclass.model.drift import Drift, InputSummary, drift_of
 from rareclass.model.explained import explainer_of

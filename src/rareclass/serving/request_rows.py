@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from pydantic_core import from_json
 
-from rareclass.encoding.training_table import read_as_trained
+from rareclass.encoding.typed_table import read_as_trained
 from rareclass.errors import InputError, bad_cell, counted, nearest_name
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import text_of_values
