@@ -29,32 +29,32 @@ RIDDLES = re.compile(
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
     "cli": 2916,
-    "compare": 1400,
-    "decide": 2009,
-    "encoding": 2882,
+    "compare": 1397,
+    "decide": 2007,
+    "encoding": 2860,
     "ensemble": 2955,
     "estimators": 348,
     "explain": 375,
-    "fit": 1844,
-    "folds": 482,
+    "fit": 1843,
+    "folds": 489,
     "hunt": 891,
     "hyperball": 1892,
     "kernels": 588,
     "labels": 896,
     "metrics": 1873,
-    "model": 4015,
+    "model": 4013,
     "moments": 1573,
     "online": 2341,
     "ranking": 3741,
-    "report": 3095,
+    "report": 3094,
     "review": 1088,
     "rows": 1818,
     "serving": 1428,
-    "single files": 2054,
-    "stream": 1952,
+    "single files": 2047,
+    "stream": 1954,
     "tables": 4120,
 }
-MOST_LINES = {"src/rareclass": 74_315, "tests": 53_175, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_275, "tests": 53_178, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

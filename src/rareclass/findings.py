@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 _PACKAGE = str(Path(__file__).parent) + os.sep
 
@@ -92,15 +92,6 @@ class Finding:
     kind: FindingKind
     values: Mapping[str, Any] = field(default_factory=dict)
     remedy: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_state(self) -> dict[str, Any]:
-        """Return the plain values that a file stores."""
-        return {"kind": str(self.kind), "values": self.values, "remedy": self.remedy}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Restore a finding; raises `ValueError` for an unknown kind."""
-        return cls(**{**state, "kind": FindingKind(state["kind"])})
 
 
 def warn(

@@ -11,9 +11,11 @@ from polars.testing import assert_series_equal
 
 from rareclass.encoding.schema import Schema, find_schema
 from rareclass.errors import InputError
+from rareclass.stored import pack, unpack
+from rareclass.stream import checkpoint
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of
-from rareclass.tables.reading import text_of_values
+from rareclass.tables.reading import CellReading, text_of_values
 
 
 def batch(**columns):
@@ -313,10 +315,10 @@ def test_a_row_is_judged_and_read_by_itself(rows, data):
     assert np.concatenate([part.lines for part, _ in parts]).tolist() == good.lines.tolist()
 
 
-def test_the_state_survives_json():
+def test_a_schema_survives_a_checkpoint():
     kinds = {"b": "number", "a": "category", "when": "time"}
-    schema = Schema("y", kinds, ("x",), "id", ("fraud",), ("note",))
-    again = Schema.from_state(json.loads(json.dumps(schema.to_state(), sort_keys=True)))
+    schema = Schema("y", kinds, ("x",), "id", ("fraud",), ("note",), {"b": CellReading("number")})
+    again = unpack(pack(schema, checkpoint.KINDS), checkpoint.KINDS)
     assert again == schema
     assert list(again.features) == ["b", "a"]
     assert again.notes == schema.notes

@@ -1,7 +1,6 @@
 """The encoder follows the stream, and never sees where a batch was cut."""
 
 import io
-import json
 import math
 
 import numpy as np
@@ -12,6 +11,8 @@ from hypothesis import strategies as st
 
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import TAILS, OnlineEncoder
+from rareclass.stored import pack, read_stored, unpack, write_stored
+from rareclass.stream.checkpoint import KINDS
 from rareclass.tables.batch import Batch
 
 SCHEMA = Schema("y", {"a": "number", "c": "category", "b": "number", "d": "category"})
@@ -31,13 +32,10 @@ def batch(**columns):
 
 
 def through_files(encoder):
-    state = encoder.to_state()
     file = io.BytesIO()
-    np.savez(file, statistics=state.pop("statistics"))
+    write_stored(file, pack(encoder, KINDS))
     file.seek(0)
-    plain = json.loads(json.dumps(state))
-    with np.load(file, allow_pickle=False) as arrays:
-        return OnlineEncoder.from_state(plain | dict(arrays))
+    return unpack(read_stored(file), KINDS)
 
 
 def plain_statistics(x, half_life):

@@ -1,7 +1,6 @@
 """One value has many spellings, and is one value: from files, frames and HTTP, to every model."""
 
 import datetime as dt
-import json
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -28,10 +27,12 @@ from first_contact.containers import (
     write_csv,
     write_parquet,
 )
-from rareclass.encoding.schema import Schema, find_schema
+from rareclass.encoding.schema import find_schema
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of
+from rareclass.stored import pack, unpack
+from rareclass.stream.checkpoint import KINDS
 from rareclass.tables.batch import Batch
 from rareclass.tables.cells import written_numbers
 from rareclass.tables.reading import read_cells, text_of_values
@@ -285,7 +286,7 @@ def stream_words(training, new):
         return Batch(frame, np.arange(1, n + 1), "a.jsonl", [], n, {})
 
     found = find_schema(batch(training), "y")
-    schema = Schema.from_state(json.loads(json.dumps(found.to_state())))
+    schema = unpack(pack(found, KINDS), KINDS)
     good, rejected = schema.check(batch(new))
     return good.frame["x"].to_list() + [REFUSED] * len(rejected)
 

@@ -24,6 +24,8 @@ from rareclass.model.decisions import RareDecision
 from rareclass.model.targets import RareClassFacts, rare_target
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.review.table import LabelRoles, read_review_table
+from rareclass.stored import pack, unpack
+from rareclass.stream.checkpoint import KINDS
 from rareclass.tables.table_file import open_table
 
 # Spellings of one label, and another label.
@@ -221,7 +223,7 @@ def test_a_stream_takes_several_labels(folder):
     assert "--positive" in run(*words, "--positive", "theft", *checkpoint, code=2)
     assert json_of("evaluate", folder / "stream", folder / "three.csv")["n_rare"] == n_rare
     schema = Schema("y", {"a": "number"}, positive=("a", "b"))
-    assert Schema.from_state(json.loads(json.dumps(schema.to_state()))) == schema
+    assert unpack(pack(schema, KINDS), KINDS) == schema
 
 
 def test_levels_have_no_rare_labels(folder):

@@ -95,10 +95,10 @@ def test_a_damaged_one_falls_back_to_the_one_before(tmp_path, damage):
 
 def test_another_format_is_not_damage(tmp_path, monkeypatch):
     save_checkpoint(tmp_path, 5, state_of(5))
-    monkeypatch.setattr(checkpoint, "FORMAT", 9)
+    monkeypatch.setattr(checkpoint, "FORMAT", 10)
     save_checkpoint(tmp_path, 9, state_of(9))
     monkeypatch.undo()
-    with refused(ErrorKind.FILE_FORMAT, value=9):
+    with refused(ErrorKind.FILE_FORMAT, value=10):
         load_newest(tmp_path)
 
 

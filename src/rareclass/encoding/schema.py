@@ -6,8 +6,8 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -120,32 +120,6 @@ class Schema:
     def reading_of(self, name: str) -> CellReading:
         """How the cells of a feature are read."""
         return self.readings.get(name, _PLAIN[self.kinds[name]])
-
-    def to_state(self) -> dict[str, Any]:
-        """Return what `from_state` needs, in types that JSON has."""
-        return {
-            "target": self.target,
-            # Pairs: the order of the columns must outlive a file with sorted keys.
-            "kinds": [list(pair) for pair in self.kinds.items()],
-            "dropped": list(self.dropped),
-            "id_column": self.id_column,
-            "positive": list(positives(self.positive)),
-            "notes": list(self.notes),
-            "readings": {name: asdict(each) for name, each in self.readings.items()},
-        }
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Schema:
-        """Return the schema that `to_state` wrote down."""
-        return cls(
-            target=state["target"],
-            kinds={name: kind for name, kind in state["kinds"]},
-            dropped=tuple(state["dropped"]),
-            id_column=state["id_column"],
-            positive=tuple(state["positive"]),
-            notes=tuple(state["notes"]),
-            readings={name: CellReading(**each) for name, each in state["readings"].items()},
-        )
 
     def _find_unknown(self, batch: Batch, faults: dict[int, str]) -> None:
         known = {*self.kinds, *self.dropped, self.target, self.id_column}

@@ -169,9 +169,9 @@ class OnlineEncoder:
         return Encoded(X, np.concatenate([np.zeros(old, dtype=np.int64), born]))
 
     def to_state(self) -> dict[str, Any]:
-        """Return what `from_state` needs: an array, "statistics", and values that JSON has."""
+        """Return what `from_state` needs: the schema, an array, "statistics", and plain values."""
         return {
-            "schema": self.schema.to_state(),
+            "schema": self.schema,
             "max_categories": self.max_categories,
             "half_life": self.half_life,
             "tails": self.tails,
@@ -182,8 +182,7 @@ class OnlineEncoder:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> OnlineEncoder:
         """Return the encoder that `to_state` wrote down, to go on where it was."""
-        schema = Schema.from_state(state["schema"])
-        encoder = cls(schema, state["max_categories"], state["half_life"], state["tails"])
+        encoder = cls(state["schema"], state["max_categories"], state["half_life"], state["tails"])
         for feature in state["features"]:
             encoder._add(Feature(*feature))
         encoder._statistics[:] = state["statistics"]

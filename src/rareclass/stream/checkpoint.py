@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from rareclass.stream.log import FileMark
     from rareclass.stream.reading import DayColumn, Memory
 
-FORMAT = 8
+FORMAT = 9
 KEPT = 2
 KINDS: Kinds = {
     "stream": "rareclass.stream.checkpoint:SavedStream",
     "counters": "rareclass.stream.checkpoint:Counters",
     "learner": "rareclass.stream.checkpoint:SavedLearner",
     "encoder": "rareclass.encoding.streams:OnlineEncoder",
+    "schema": "rareclass.encoding.schema:Schema",
+    "cell reading": "rareclass.tables.reading:CellReading",
     "rare class": "rareclass.model.targets:RareClassFacts",
     "day column": "rareclass.stream.reading:DayColumn",
     "waiting rows": "rareclass.stream.reading:WaitingRows",
