@@ -52,9 +52,9 @@ MOST_CODE = {
     "serving": 1428,
     "single files": 2047,
     "stream": 1954,
-    "tables": 4120,
+    "tables": 4119,
 }
-MOST_LINES = {"src/rareclass": 74_275, "tests": 53_178, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_279, "tests": 53_209, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

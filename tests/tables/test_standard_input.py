@@ -38,7 +38,7 @@ def test_standard_input_that_ends_before_the_position(monkeypatch):
     send(monkeypatch, b"a,b\n1,2\n3,4\n")
     position = read_all(open_source("-"))[-1].position
     send(monkeypatch, b"a,b\n1,2\n")
-    with pytest.raises(InputError, match="ended after 8 bytes; 12 had been read"):
+    with pytest.raises(InputError, match="ended after 8 bytes; 12 were read"):
         open_source("-", position)
     send(monkeypatch, b"a,b\n1,2\n3,5\n5,6\n")
     with pytest.raises(InputError, match="Standard input has other rows"):

@@ -1,6 +1,7 @@
 """Files of any size are read in order, in batches, with little memory."""
 
 import gzip
+import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from command_line import in_new_process
 from rareclass.encoding.training_table import TypedScratch
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import open_table
 
@@ -24,6 +25,36 @@ def test_rows_are_estimated_well_enough(tmp_path):
     assert 45_000 < open_table(tmp_path / "t.csv").estimate_rows() < 55_000
     assert 25_000 < open_table(tmp_path / "t.csv.gz").estimate_rows() < 100_000
     assert open_table(tmp_path / "t.parquet").estimate_rows() == 50_000
+
+
+CHANGES = {
+    "shorter": lambda content: content[: len(content) // 2],
+    "longer": lambda content: content + content[-2000:],
+    "other": lambda content: content[: len(content) // 2] + content[-(-len(content) // 2) :],
+    "replaced": lambda content: content.replace(b"1", b"2"),
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl", ".svm"])
+@pytest.mark.parametrize("how", list(CHANGES))
+def test_a_table_that_is_changed_while_it_is_read_is_refused(tmp_path, suffix, how):
+    path, rows = tmp_path / f"t{suffix}", range(40_000)
+    line = {".jsonl": '{{"a": {}, "b": 1}}\n', ".svm": "1 1:{}\n"}.get(suffix, "{},1\n")
+    content = "".join(["a,b\n" * (".csv" in suffix), *map(line.format, rows)]).encode()
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    for is_late in (False, True):  # in the first pass, and before the next
+        file, written = open_table(path), path.read_bytes()
+        given = {"zero_based": True} if suffix == ".svm" else {}
+        if is_late:
+            assert sum(1 for _ in file.batches(**given, batch_rows=1000)) == 40
+        batches = file.batches(**given, batch_rows=1000)
+        _ = is_late or next(batches)
+        path.write_bytes(CHANGES[how](written))
+        os.utime(path, (1e9, 1e9))
+        with pytest.raises(InputError) as refused:
+            list(batches)
+        assert refused.value.kind in (ErrorKind.DAMAGED_FILE, ErrorKind.ROWS)
+        path.write_bytes(written)
 
 
 def test_a_column_of_parquet_without_a_name_is_refused_where_it_is_read(tmp_path):

@@ -74,7 +74,15 @@ def not_appended(title: str, how: str) -> InputError:
     )
 
 
+def changed(path: Path) -> InputError:
+    """The error to raise where a table was written while it was read."""
+    return InputError(
+        f"{path} was changed while it was read.", "Read a copy of it.", ErrorKind.DAMAGED_FILE
+    )
+
+
 OTHER_ROWS = "has other rows where those lay that were read from it before"
+_SHORTER = "is shorter than what was read from it before"
 
 
 def cannot_open(path: Path, error: Exception, was_there: bool = False) -> InputError | None:
@@ -158,13 +166,13 @@ class StoredFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: BinaryIO | None = None
-        self._was_there = False
+        self._first: tuple[int, int] | None = None  # size and time when it was opened first
         self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
         """Bytes on disk."""
-        return os.fstat(self._opened().fileno()).st_size
+        return self._size_and_time()[0]
 
     @property
     def magic(self) -> bytes:
@@ -203,13 +211,22 @@ class StoredFile:
             self._closing()
             self._file = None
 
+    def check_unchanged(self) -> None:
+        """Raise `InputError` where the file was written since it was first opened."""
+        if self._size_and_time() != self._first:
+            raise changed(self.path)
+
+    def _size_and_time(self) -> tuple[int, int]:
+        found = os.fstat(self._opened().fileno())
+        return found.st_size, found.st_mtime_ns
+
     def _opened(self) -> BinaryIO:
         if self._file is None:
             try:
                 self._file = cast(BinaryIO, self.path.open("rb", buffering=0))
             except OSError as error:
-                raise cannot_open(self.path, error, self._was_there) or error from None
-            self._was_there = True
+                raise cannot_open(self.path, error, self._first is not None) or error from None
+            self._first = self._first or self._size_and_time()
             self._closing = weakref.finalize(self, self._file.close)
         return self._file
 
@@ -241,11 +258,11 @@ class FileBytes:
             data = self._content.read(size)
         except DAMAGE as error:
             raise damaged(self.stored.path, error) from error
-        if data or not self._growing:
+        if data or self.packed_size is not None:
             return data
         if self.stored.size < self._content.tell():
-            raise self._shorter()
-        return None
+            raise not_appended(self.title, _SHORTER)
+        return None if self._growing else data
 
     def skip(self, offset: int) -> ReadEnds:
         """Go to byte `offset`, return the ends of what lies before; a compressed file is read."""
@@ -254,7 +271,7 @@ class FileBytes:
         except DAMAGE as error:
             raise damaged(self.stored.path, error) from error
         if self._content.tell() < offset:
-            raise self._shorter()
+            raise not_appended(self.title, _SHORTER)
         return ends
 
     def finish(self) -> None:
@@ -264,9 +281,6 @@ class FileBytes:
     def close(self) -> None:
         """End this pass over the file."""
         self._content.close()
-
-    def _shorter(self) -> InputError:
-        return not_appended(self.title, "is shorter than what was read from it before")
 
 
 class PipeBytes:
@@ -318,12 +332,8 @@ class PipeBytes:
         while self._bytes_read < offset:
             data = self.read(min(1 << 20, offset - self._bytes_read))
             if not data:
-                raise InputError(
-                    f"Standard input ended after {self._bytes_read:,} bytes; "
-                    f"{offset:,} had been read of it before.",
-                    "Send the same stream again from its beginning, or name an empty checkpoint.",
-                    ErrorKind.ROWS,
-                )
+                what = f"ended after {self._bytes_read:,} bytes; {offset:,} were read of it before"
+                raise not_appended(self.title, what)
             ends.add(data)
         self._growing = was_growing
         return ends

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, columns_fault, unique_names
-from rareclass.tables.byte_streams import OTHER_ROWS, cannot_open, mark_of, not_appended
+from rareclass.tables.byte_streams import OTHER_ROWS, cannot_open, changed, mark_of, not_appended
 from rareclass.tables.frames import category_columns, frame_of_arrow, stored_index
 from rareclass.tables.text_reader import READ_ALL, Reading
 
@@ -183,12 +183,7 @@ class ParquetFile:
         with pq.ParquetFile(source) as file:
             footer = file.metadata
         if (footer.num_rows, footer.num_row_groups) != (self.n_rows, self.n_groups):
-            raise InputError(
-                f"{self.path} was changed while it was read: it had {self.n_rows:,} rows in "
-                f"{self.n_groups} row groups.",
-                "Read it when nobody writes to it.",
-                ErrorKind.DAMAGED_FILE,
-            )
+            raise changed(self.path)
         sizes = [footer.row_group(k).total_byte_size for k in range(footer.num_row_groups)]
         buffer = 0
         if max(sizes, default=0) > _SMALL_GROUP_BYTES:
@@ -226,8 +221,6 @@ class ParquetFile:
                     except _FAULTS as again:
                         reason = (str(again).splitlines() or [""])[0].rstrip(".")[:200]
                         return self._damaged(group, reason)
-        except InputError as changed:
-            return changed
         except _FAULTS as again:
             error = again
         return self._unreadable(error)

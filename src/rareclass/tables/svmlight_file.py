@@ -82,6 +82,7 @@ class SvmlightFile:
                         batch = batch._replace(X=_of_width(batch.X, n_features))
                     first_row += len(batch.labels)
                     yield batch
+            self._stored.check_unchanged()
         except DAMAGE as error:
             raise damaged(self.path, error) from error
 

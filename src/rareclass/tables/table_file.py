@@ -16,7 +16,7 @@ from rareclass.tables.byte_streams import FileBytes, StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.databases import Query
 from rareclass.tables.folders import FolderPart, check_columns_agree, find_parts, format_of_file
-from rareclass.tables.frames import frame_of_arrow, read_frame
+from rareclass.tables.frames import as_frame, frame_of_arrow, read_frame
 from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.parquet import ParquetFile
 from rareclass.tables.queries import QueryTable
@@ -260,12 +260,11 @@ def open_rows(table: Any, text: TextSettings = DETECTED) -> TableFile | Svmlight
     """
     if isinstance(table, str | Path):
         return open_table(path_of(table), text)
-    try:
-        frame = nw.from_native(table, eager_only=True)
-    except TypeError as error:
+    frame = as_frame(table)
+    if not isinstance(frame, nw.DataFrame):
         raise InputError(
             f"A {type(table).__name__} is not a table with named columns.",
             "Give a pandas, polars or pyarrow table, or the name of a file.",
             ErrorKind.SHAPE,
-        ) from error
+        )
     return _HeldTable(frame)

@@ -370,6 +370,7 @@ class TextReader(ABC):
             while (frame := reader._next(batch_rows, n_rows)) is not None:
                 n_rows += len(frame)
                 yield from frame.to_arrow(compat_level=pl.CompatLevel.newest()).to_batches()
+            self._stored.check_unchanged()
 
     def _next(self, n_rows: int, n_before: int) -> pl.DataFrame | None:
         batch = self.read(n_rows)
