@@ -28,7 +28,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2916,
+    "cli": 2914,
     "compare": 1397,
     "decide": 2007,
     "encoding": 2860,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1954,
     "tables": 4119,
 }
-MOST_LINES = {"src/rareclass": 74_279, "tests": 53_209, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_274, "tests": 53_209, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

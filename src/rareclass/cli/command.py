@@ -29,6 +29,8 @@ BAD_INPUT = 2
 MOVED_FAR = 3
 REQUIRED = MISSING
 """Default of an option that has to be given."""
+ANY_MODEL = "Model file of rareclass fit, or folder of a stream or hunt."
+"""Help of an argument that is a model of any kind."""
 _TO_SCREEN = Path("-")
 _SHORT = {"out": ("-o",), "target": ("-t",)}
 
@@ -46,13 +48,6 @@ def local_file(given: str) -> Path:
 def seed_option(help: str) -> Any:
     """Option of a seed: the same range for every command."""
     return opt(help, 0, min=0, max=LARGEST_SEED)
-
-
-def model_argument(
-    help: str = "Model file of rareclass fit, or folder of a stream or hunt.",
-) -> Any:
-    """Argument of a model file, or of a folder that holds a model."""
-    return argument(help)
 
 
 def positive_option() -> Any:

@@ -33,7 +33,7 @@ _LEAST_CORNER = 14
 class EvaluateOptions:
     """Options of ``rareclass evaluate``."""
 
-    model: Path = cli.model_argument("Model file of rareclass fit, or folder of rareclass stream.")
+    model: Path = cli.argument("Model file of rareclass fit, or folder of rareclass stream.")
     given: str = cli.argument(
         "File or folder with the target: CSV, JSON lines, Parquet, svmlight; or a database.",
         "DATA",
@@ -191,7 +191,7 @@ def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> Non
 class MonitorOptions:
     """Options of ``rareclass monitor``."""
 
-    model: Path = cli.model_argument()
+    model: Path = cli.argument(cli.ANY_MODEL)
     given: str = cli.argument(
         "File or folder of new rows, of any size; no labels are needed. Or a database.", "NEW"
     )

@@ -24,7 +24,7 @@ _ESTIMATED = {"held-out rows": "held-out rows", "latest rows": "the latest rows,
 class ThresholdOptions:
     """Options of ``rareclass threshold``."""
 
-    model: Path = cli.model_argument("Model file of rareclass fit.")
+    model: Path = cli.argument("Model file of rareclass fit.")
     given: str | None = cli.argument(
         "File or database with the target that the model did not learn from. By default the rows "
         "that were held out when it was fitted, whose scores it holds.",
@@ -118,7 +118,7 @@ def _of_fit(path: Path) -> "Model":
 class ExportOptions:
     """Options of ``rareclass export``."""
 
-    model: Path = cli.model_argument("Model file of rareclass fit.")
+    model: Path = cli.argument("Model file of rareclass fit.")
     out: Path = opt("ONNX file to write.", cli.REQUIRED)
     overwrite: bool = cli.overwrite_option()
 
@@ -141,7 +141,7 @@ def export(options: ExportOptions) -> None:
 class ShowOptions:
     """Options of ``rareclass show``."""
 
-    model: Path = cli.model_argument()
+    model: Path = cli.argument(cli.ANY_MODEL)
     written: cli.OutputOptions
 
 

@@ -26,7 +26,7 @@ _OPTIONS = ("target", "time", "groups", "costs", "rows", "id_column")
 class PageOptions:
     """Options of ``rareclass report``."""
 
-    model: Path = cli.model_argument(
+    model: Path = cli.argument(
         "Model file of rareclass fit, folder of a stream or hunt, or a file of scores."
     )
     out: Path = opt("HTML file to write.", cli.REQUIRED)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class ScoreOptions:
     """Options of ``rareclass score``."""
 
-    model: Path = cli.model_argument()
+    model: Path = cli.argument(cli.ANY_MODEL)
     given: str = cli.argument(
         "File or folder of any size: CSV, JSON lines, Parquet, svmlight; or a database.", "DATA"
     )
@@ -67,7 +67,7 @@ def print_scoring(console: Console, scoring: "Scoring", saved: str) -> None:
 class ServeOptions:
     """Options of ``rareclass serve``."""
 
-    model: Path = cli.model_argument()
+    model: Path = cli.argument(cli.ANY_MODEL)
     address: Address
     token_file: Path | None = opt(
         "File with the token that requests must carry. By default the environment variable "
