@@ -14,10 +14,11 @@ from collections import defaultdict
 from functools import cache
 from types import FunctionType
 
-# Before numpy is imported. Tests run side by side, one process a core: threads of BLAS beside them
-# would spend two thirds of the time waiting for each other.
-for library in ("OMP", "OPENBLAS", "MKL"):
-    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+# Before numpy and polars are imported. Tests run side by side, one process a core: threads of BLAS
+# beside them would spend two thirds of the time waiting for each other, and those of polars more
+# time on handing over small tables than on them; `make test-rest` has threads of polars.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(name, "1")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
@@ -34,9 +35,12 @@ from object_store import web as web  # noqa: E402
 collect_ignore = ["with_schemathesis"]
 
 register()
-# A shell that starts a command in the background has it ignore Ctrl-C, and so do the processes
-# that tests start: tests of interrupts need Python's own handler, which exec resets to the default.
+# A shell that starts a command in the background has it ignore Ctrl-C, and nohup has it ignore the
+# end of the terminal; so do the processes that tests start. Handlers of Python's, which exec resets
+# to the default, are what tests of signals need.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda number, frame: None)
 # The interpreter would look for cycles among all that thousands of tests are made of, all the time.
 gc.set_threshold(100_000)
 

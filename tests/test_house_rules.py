@@ -50,11 +50,11 @@ MOST_CODE = {
     "review": 1088,
     "rows": 1818,
     "serving": 1428,
-    "single files": 2047,
+    "single files": 2043,
     "stream": 1954,
-    "tables": 4119,
+    "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_274, "tests": 53_209, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_272, "tests": 53_209, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

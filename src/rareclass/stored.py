@@ -23,9 +23,11 @@ import json
 import math
 import zipfile
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import StrEnum
+from functools import cache
 from importlib import import_module
+from inspect import signature
 from operator import attrgetter
 from types import NoneType, UnionType
 from typing import (
@@ -334,27 +336,26 @@ def read_fields(kind: type[T], told: Any, where: str = "") -> T:
     """
     if not isinstance(told, dict):
         raise ValueError(f"{where or kind.__name__} of its facts is not a dictionary")
-    hints = get_type_hints(kind)
-    if is_dataclass(kind):
-        optional = {
-            each.name
-            for each in fields(kind)
-            if each.default is not MISSING or each.default_factory is not MISSING
-        }
-        names = [each.name for each in fields(kind)]
-    else:
-        optional, names = {*kind._field_defaults}, [*kind._fields]  # type: ignore[attr-defined]
     return kind(
         **{
-            name: typed_value(hints[name], required(told, name), name)
-            for name in names
-            if name in told or name not in optional
+            name: typed_value(hint, required(told, name), name)
+            for name, (hint, has_default) in _fields_of(kind).items()  # type: ignore[arg-type]
+            if name in told or not has_default
         }
     )
 
 
+@cache
+def _fields_of(kind: type[Any]) -> dict[str, tuple[Any, bool]]:
+    """Type of each field of a dataclass or a NamedTuple, and whether the field has a default."""
+    hints, given = get_type_hints(kind), signature(kind).parameters.values()
+    return {each.name: (hints[each.name], each.default is not each.empty) for each in given}
+
+
 def typed_value(hint: Any, value: Any, name: str) -> Any:
     """Return a value of JSON as the type that a hint names; `ValueError` where it is another."""
+    if hint is Any or hint is type(value) or (hint is float and type(value) is int):
+        return value
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         hint = next(each for each in arguments if each is not NoneType)
@@ -365,8 +366,6 @@ def typed_value(hint: Any, value: Any, name: str) -> Any:
         return tuple(typed_value(arguments[0], each, name) for each in value)
     if origin in (dict, Mapping) and isinstance(value, dict):
         return {key: typed_value(arguments[1], each, name) for key, each in value.items()}
-    if hint is Any or hint is type(value) or (hint is float and type(value) is int):
-        return value
     if isinstance(hint, type) and issubclass(hint, StrEnum) and isinstance(value, str):
         return hint(value)
     if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, tuple)):

@@ -154,9 +154,8 @@ TYPED = {
 }
 
 
-def trained(folder, write):
-    file = open_table(write(folder))
-    return read_training_table(plan_reading(file, "y"))
+def trained(path):
+    return read_training_table(plan_reading(open_table(path), "y"))
 
 
 def by_fit(table):
@@ -228,7 +227,7 @@ def test_text_means_the_same_to_all(tmp_path, name):
     meant = TEXT[name]
     cells = repeated(meant.cells)
     path = written_csv(cells, tmp_path)
-    checked(by_fit(trained(tmp_path, lambda _: path)), meant, "fit")
+    checked(by_fit(trained(path)), meant, "fit")
     if meant.kind != "dropped":  # a stream does not know yet what its column will be
         checked(by_stream(path), meant, "stream")
     columns = {
@@ -253,7 +252,7 @@ def test_typed_cells_mean_the_same_to_all(tmp_path, name):
     path = tmp_path / "t.parquet"
     y = [k % 10 == 0 for k in range(N)]
     pa.parquet.write_table(pa.table({"x": array, "noise": NOISE, "y": y}), path)
-    checked(by_fit(trained(tmp_path, lambda _: path)), meant, "fit")
+    checked(by_fit(trained(path)), meant, "fit")
     if meant.kind != "words":  # streams read marks in any text, and long numbers as they are
         checked(by_stream(path), meant, "stream")
     checked(by_classifier(array), meant, "arrow")
@@ -274,7 +273,7 @@ def test_whole_numbers_that_a_float_cannot_hold_are_words(tmp_path):
     }
     pl.DataFrame(cells).write_parquet(path)
     with pytest.warns(TableWarning, match="'long' holds whole numbers that are too long") as told:
-        table = trained(tmp_path, lambda _: path)
+        table = trained(path)
     assert len(told) == 1
     assert {each.name: each.reads_as for each in table.columns} == {"long": "string", "x": "number"}
     assert table.frame["long"].to_list() == [str(each) for each in cells["long"]]
@@ -288,7 +287,7 @@ def test_cells_that_may_mean_two_things_are_refused_with_their_row(tmp_path):
     unknown = [*stray[:7], "unknown", *stray[8:-1], "unknown"]
     for cells, row in ((repeated(["1,234", "5,678"]), 0), (stray, 7), (unknown, 7)):
         with refused(ErrorKind.CELL, column="x", row=row + 1, value=cells[row]):
-            trained(tmp_path, lambda _, cells=cells: written_csv(cells, tmp_path))
+            trained(written_csv(cells, tmp_path))
         with refused(ErrorKind.CELL, column="x", row=row, value=cells[row]):
             by_classifier(pl.Series(cells))
     assert by_classifier(pl.Series(stray, dtype=pl.Categorical)).kind == "words"
@@ -322,7 +321,7 @@ def test_a_file_and_a_frame_are_read_alike(tmp_path_factory, odd, n_numbers, is_
     path = tmp_path_factory.mktemp("one")
     found = []
     for first_row, read in (
-        (1, lambda: by_fit(trained(path, lambda _: written_csv(text, path)))),
+        (1, lambda: by_fit(trained(written_csv(text, path)))),
         (0, lambda: by_classifier(text)),
         (0, lambda: by_classifier(pd.Series(cells, dtype=object))),
     ):
@@ -464,20 +463,10 @@ EMPTY_CELLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "reading",
-    [
-        CellReading("number"),
-        CellReading("number", number_format="1.234,5"),
-        CellReading("number", truth="true/false"),
-        CellReading("date"),
-        CellReading("date", zone="Europe/Berlin"),
-        CellReading("date", date_format="YYYY-MM-DD"),
-        CellReading("string"),
-        CellReading("string", truth="yes/no"),
-    ],
-    ids=str,
-)
+WITH_MARKS = [each for each in READINGS if each.marks] + [CellReading("date", zone="Europe/Berlin")]
+
+
+@pytest.mark.parametrize("reading", [*WITH_MARKS, CellReading("date")], ids=str)
 def test_a_column_without_a_value_is_empty_whatever_its_type(reading):
     """A file, a request or a data frame of a few rows need not know the type of such a column."""
     types = set()
@@ -486,66 +475,6 @@ def test_a_column_without_a_value_is_empty_whatever_its_type(reading):
         assert read.to_list() == [None] * len(cells), cells.dtype
         types.add(read.dtype)
     assert len(types) == 1
-
-
-@pytest.mark.filterwarnings("ignore:column")
-def test_types_that_only_pandas_has_are_their_text():
-    y = [k % 10 == 0 for k in range(N)]
-    numbers = pd.Series(np.arange(N) % 9)
-    given = {
-        "cut": pd.cut(numbers, 3),
-        "interval": pd.interval_range(0, 9, 9)[np.arange(N) % 9],
-        "days": pd.period_range("2024-01-01", periods=N, freq="D"),
-        "long": pd.Series([2**70 + k % 3 for k in range(N)], dtype=object),
-    }
-    table = read_table(pd.DataFrame(given | {"y": y}))
-    text = {name: [str(cell) for cell in cells] for name, cells in given.items()}
-    as_text = read_table(pd.DataFrame(text | {"y": y}))
-    for name in given:
-        one, other = table.column(name), as_text.column(name)
-        assert one.kind == other.kind
-        both = [each.values if each.levels is None else each.words() for each in (one, other)]
-        np.testing.assert_array_equal(*both)
-
-
-@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "2D", "h", "m", "7s", "s", "ms", "us", "ns"])
-@pytest.mark.parametrize("kind", ["M8", "m8"])
-def test_times_of_an_array_are_read_in_any_unit(kind, unit):
-    given = (np.arange(N) % 30).astype(f"{kind}[{unit}]")
-    cells = np.array([*given, "NaT"], given.dtype)[:, None]
-    wanted = np.append(given.astype(f"{kind}[us]").astype(float) / 1e6, np.nan)
-    hidden = np.ma.masked_array(cells, np.isnat(cells))
-    for table in (cells, hidden):
-        np.testing.assert_allclose(read_table(table).columns[0].values, wanted, atol=1e-6)
-
-
-def test_names_and_masks_of_any_table_stay():
-    numbers = np.ma.masked_array(np.arange(N) % 7, np.arange(N) == 3)
-    [column] = read_table(numbers[:, None]).columns
-    assert np.flatnonzero(np.isnan(column.values)).tolist() == [3]
-    table = pd.DataFrame({"": np.arange(N) % 7, "word": ["a", "b"] * (N // 2)})
-    batch = pa.RecordBatch.from_pandas(table)
-    for each in (table, pl.DataFrame({k: table[k] for k in table}), pa.table(table), batch):
-        read = read_table(each)
-        assert [column.name for column in read.columns] == ["", "word"]
-        assert len(read_table(each, read.remembered).columns) == 2
-
-
-def test_lists_in_a_dictionary_are_refused_as_lists_are():
-    places = pa.array(np.arange(N) % 2, pa.int8())
-    structs = pa.DictionaryArray.from_arrays(places, pa.array([{"b": 1}, {"b": 2}]))
-    with refused(ErrorKind.CELL, column="a", says="Struct({'b': Int64}), which are neither"):
-        read_table(pa.table({"a": structs}))
-
-
-@pytest.mark.parametrize(
-    "two", [[(1,), (2,)], [frozenset("a"), "b"], [1j, 2j], [b"a", b"b"], [object(), object()]]
-)
-def test_objects_without_a_text_of_their_own_are_refused(two):
-    cells = np.array([*two, None], dtype=object)[np.arange(N) % 3]
-    for column in (pd.Series(cells), pd.Series(cells).astype("category")):
-        with refused(ErrorKind.CELL, column="a", says="which are neither"):
-            read_table(pd.DataFrame({"a": column}))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])

@@ -1,6 +1,7 @@
 """Tables of every make become the same typed columns; what cannot is told by name."""
 
 import datetime as dt
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -58,8 +59,13 @@ KINDS = {
 }
 
 
+@cache
+def known():
+    return read_table(frame())
+
+
 def test_kinds_and_values():
-    table = read_table(frame())
+    table = known()
     assert {column.name: column.kind for column in table.columns} == KINDS
     dropped = {each.name: each.why_dropped for each in table.remembered if not each.is_used}
     assert dropped == {"constant": "always same", "empty": "every cell is empty"}
@@ -94,7 +100,7 @@ def test_every_make_of_table_is_the_same(convert):
 
 
 def test_columns_are_found_by_name_in_any_order_and_others_are_not_looked_at():
-    table = read_table(frame())
+    table = known()
     shuffled = frame()[list(reversed(KINDS))].assign(other=[[1]] * N)
     same(table, read_table(shuffled, like=table.remembered))
 
@@ -112,7 +118,7 @@ def test_arrays_are_taken_by_position():
 
 
 def test_take():
-    table = read_table(frame())
+    table = known()
     for rows in (np.array([3, 1, 1]), np.arange(N) % 3 == 0, slice(2, 9)):
         taken = table.take(rows)
         same(taken, read_table(frame().iloc[rows], like=table.remembered))
@@ -133,13 +139,13 @@ REFUSED = [
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("change", "column", "row", "value"), REFUSED)
 def test_what_cannot_be_read_is_told_with_column_row_and_value(change, column, row, value):
-    table = read_table(frame())
+    table = known()
     with refused(ErrorKind.CELL, column=column, row=row, value=value):
         read_table(change(frame()), like=table.remembered)
 
 
 def test_columns_that_are_not_there_are_named():
-    table = read_table(frame())
+    table = known()
     new = frame().drop(columns="word").rename(columns={"number": "Number"})
     with refused(ErrorKind.MISSING_COLUMN, column="number", says="'number' (is it 'Number'?), 'wo"):
         read_table(new, like=table.remembered)
@@ -185,6 +191,66 @@ def test_what_names_a_row_is_left_out_with_a_warning(name, given_cells, why):
     assert read_table(X[["beside"]], like=table.remembered).names == ["beside"]
     for again in (X.astype({name: "category"}), pd.concat([X, X])):
         assert read_table(again).names == [name, "beside"]
+
+
+@pytest.mark.filterwarnings("ignore:column")
+def test_types_that_only_pandas_has_are_their_text():
+    y = [k % 10 == 0 for k in range(N)]
+    numbers = pd.Series(np.arange(N) % 9)
+    given = {
+        "cut": pd.cut(numbers, 3),
+        "interval": pd.interval_range(0, 9, 9)[np.arange(N) % 9],
+        "days": pd.period_range("2024-01-01", periods=N, freq="D"),
+        "long": pd.Series([2**70 + k % 3 for k in range(N)], dtype=object),
+    }
+    table = read_table(pd.DataFrame(given | {"y": y}))
+    text = {name: [str(cell) for cell in cells] for name, cells in given.items()}
+    as_text = read_table(pd.DataFrame(text | {"y": y}))
+    for name in given:
+        one, other = table.column(name), as_text.column(name)
+        assert one.kind == other.kind
+        both = [each.values if each.levels is None else each.words() for each in (one, other)]
+        np.testing.assert_array_equal(*both)
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "2D", "h", "m", "7s", "s", "ms", "us", "ns"])
+@pytest.mark.parametrize("kind", ["M8", "m8"])
+def test_times_of_an_array_are_read_in_any_unit(kind, unit):
+    given = (np.arange(N) % 30).astype(f"{kind}[{unit}]")
+    cells = np.array([*given, "NaT"], given.dtype)[:, None]
+    wanted = np.append(given.astype(f"{kind}[us]").astype(float) / 1e6, np.nan)
+    hidden = np.ma.masked_array(cells, np.isnat(cells))
+    for table in (cells, hidden):
+        np.testing.assert_allclose(read_table(table).columns[0].values, wanted, atol=1e-6)
+
+
+def test_names_and_masks_of_any_table_stay():
+    numbers = np.ma.masked_array(np.arange(N) % 7, np.arange(N) == 3)
+    [column] = read_table(numbers[:, None]).columns
+    assert np.flatnonzero(np.isnan(column.values)).tolist() == [3]
+    table = pd.DataFrame({"": np.arange(N) % 7, "word": ["a", "b"] * (N // 2)})
+    batch = pa.RecordBatch.from_pandas(table)
+    for each in (table, pl.DataFrame({k: table[k] for k in table}), pa.table(table), batch):
+        read = read_table(each)
+        assert [column.name for column in read.columns] == ["", "word"]
+        assert len(read_table(each, read.remembered).columns) == 2
+
+
+def test_lists_in_a_dictionary_are_refused_as_lists_are():
+    places = pa.array(np.arange(N) % 2, pa.int8())
+    structs = pa.DictionaryArray.from_arrays(places, pa.array([{"b": 1}, {"b": 2}]))
+    with refused(ErrorKind.CELL, column="a", says="Struct({'b': Int64}), which are neither"):
+        read_table(pa.table({"a": structs}))
+
+
+@pytest.mark.parametrize(
+    "two", [[(1,), (2,)], [frozenset("a"), "b"], [1j, 2j], [b"a", b"b"], [object(), object()]]
+)
+def test_objects_without_a_text_of_their_own_are_refused(two):
+    cells = np.array([*two, None], dtype=object)[np.arange(N) % 3]
+    for column in (pd.Series(cells), pd.Series(cells).astype("category")):
+        with refused(ErrorKind.CELL, column="a", says="which are neither"):
+            read_table(pd.DataFrame({"a": column}))
 
 
 CELLS = st.one_of(

@@ -12,6 +12,7 @@ from rareclass import RareClassifier
 from rareclass.metrics import average_precision, roc_auc
 
 N = 3000
+pytestmark = pytest.mark.sampled(0)  # each way that labels take: test_nested_labels.py
 
 
 def fitted(X, y):

@@ -29,9 +29,9 @@ TABLE = pl.DataFrame(
 )
 
 
-def scores(n_jobs, table=TABLE):
-    model = RareClassifier(random_state=0, n_jobs=n_jobs, verbose=False)
-    return model.fit(table, Y).score_samples(TABLE)
+def scores(n_jobs, effort="standard"):
+    model = RareClassifier(random_state=0, n_jobs=n_jobs, effort=effort, verbose=False)
+    return model.fit(TABLE, Y).score_samples(TABLE)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,10 @@ def expected():
     return scores(1)
 
 
-def test_the_order_in_which_folds_end_makes_no_difference(expected, monkeypatch):
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("effort", ["standard", "quick"])
+def test_the_order_in_which_folds_end_makes_no_difference(effort, monkeypatch):
+    expected = scores(1, effort)
     learn_fold, waits = FoldByFold._learn_fold, np.random.default_rng(1).random(100) * 0.3
     lock, begun, ended = threading.Lock(), [], []
 
@@ -53,7 +56,7 @@ def test_the_order_in_which_folds_end_makes_no_difference(expected, monkeypatch)
         return found
 
     monkeypatch.setattr(FoldByFold, "_learn_fold", shuffled)
-    np.testing.assert_array_equal(scores(4), expected)
+    np.testing.assert_array_equal(scores(4, effort), expected)
     assert begun != ended
 
 

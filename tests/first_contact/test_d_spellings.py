@@ -169,13 +169,10 @@ def test_numbers_with_separators_and_units(cell):
 @pytest.mark.parametrize(
     "cells",
     [
-        ["$5", "€5"],
         ["12 kg", "13 g"],
         ["12 kg", "13"],
-        ["5%", "5"],
         ["12A", "13A"],
         ["Level 2", "Level 3"],
-        ["1.2.3", "1.2.4"],
         ["030 123 456", "040 123 456"],
         ["($5", "$6)"],
         ["--5", "6"],

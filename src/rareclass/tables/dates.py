@@ -34,14 +34,8 @@ DAY_FORMATS = (
     "%m/%Y",
     "%B %Y",
 )
-_DIGITS = {
-    "%Y": r"\d{4}",
-    "%G": r"\d{4}",
-    "%y": r"\d\d",
-    "%j": r"\d{3}",
-    "%V": r"\d\d",
-    "%u": r"\d",
-}
+_DIGITS = {"%Y": r"\d{4}", "%G": r"\d{4}", "%y": r"\d\d"}
+_DIGITS |= {"%j": r"\d{3}", "%V": r"\d\d", "%u": r"\d"}
 _DIGITS |= {"%m": r"\d{1,2}", "%d": r"\d{1,2}", "%B": r"\pL{3,9}"}
 
 # A day, and after T, a colon or a space the time, with am or pm, and the offset from UTC.
@@ -129,8 +123,7 @@ def _written_as(cells: pl.Series, way: str) -> WrittenDates:
             offset = 0 if code.endswith("Z") else None
             return WrittenDates(local, pl.repeat(offset, len(cells), dtype=pl.Int64, eager=True))
     parts = _parts_of(cells)
-    local = _days(parts, way).cast(pl.Datetime("us")) + parts.time.cast(pl.Duration("us"))
-    return WrittenDates(local, parts.offset)
+    return WrittenDates(_moments(parts, way), parts.offset)
 
 
 def _shape(way: str) -> str:
@@ -209,6 +202,10 @@ def _parts_of(cells: pl.Series) -> _Parts:
     return _Parts(found["1"].zip_with(is_timed, text), parts["time"], parts["offset"], is_timed)
 
 
+def _moments(parts: _Parts, way: str) -> pl.Series:
+    return _days(parts, way).cast(pl.Datetime("us")) + parts.time.cast(pl.Duration("us"))
+
+
 def _days(parts: _Parts, way: str) -> pl.Series:
     if way != ISO_DAY:
         return _days_written(parts.day, way)
@@ -227,8 +224,10 @@ def _timed_days(parts: _Parts) -> pl.Series:
     return day.set(~parts.is_timed, None)
 
 
-def _is_shaped(days: pl.Series, way: str) -> bool:
-    return bool(_with_spaces(days, way).str.contains(f"^{_shape(way)}$").all())
+def _is_shaped(days: pl.Series, way: str, share: float = 1.0) -> bool:
+    """Ask whether this share of days, or more, has the shape of a way; ISO 8601 has several."""
+    shaped = _with_spaces(days, way).str.contains(f"^{_shape(way)}$")
+    return way == ISO_DAY or int(shaped.sum()) >= share * len(days)
 
 
 def _with_spaces(days: pl.Series, way: str) -> pl.Series:
@@ -296,23 +295,22 @@ class DateProfile:
         self._seen: dict[str, _Seen | None] = dict.fromkeys(DAY_FORMATS)
         self._offsets: set[int] = set()
         self._time = ""
-        self.mistake = (
-            ""  # first cell that is no date where nearly all cells before and beside it are
-        )
+        # First cell that is no date where nearly all cells before and beside it are.
+        self.mistake = ""
 
     def add(self, cells: pl.Series) -> None:
         """Take in the next cells, none of them null."""
         cells = without_zero_dates(cells).drop_nulls() if self._seen else cells
         if not self._seen or cells.is_empty():
             return
-        if not cells.head(_FIRST).str.contains(_LIKE_A_DATE).all():
+        first = cells.head(_FIRST)
+        if not first.str.contains(_LIKE_A_DATE).all():
             self._find_mistake(cells)
             self.clear()
             return
-        first = cells.head(_FIRST)
-        days = _parts_of(first).day
-        shaped = [way for way in self._seen if way == ISO_DAY or _is_shaped(days, way)]
-        likely = [way for way in shaped if not _written_as(first, way).local.null_count()]
+        parts = _parts_of(first)
+        shaped = [way for way in self._seen if _is_shaped(parts.day, way)]
+        likely = [way for way in shaped if not _moments(parts, way).null_count()]
         found = {way: _written_as(cells, way) for way in likely}
         if all(written.local.null_count() for written in found.values()):
             self._find_mistake(cells)
@@ -323,9 +321,8 @@ class DateProfile:
         }
         if not self._seen:
             return
-        offsets = next(iter(found.values())).offset
         if len(self._offsets) <= 2:
-            self._offsets.update(offsets.drop_nulls().unique())
+            self._offsets.update(next(iter(found.values())).offset.drop_nulls().unique())
         if not self._time:
             timed = cells.filter(cells.str.contains(_HAS_TIME))
             self._time = _time_format(timed[0]) if len(timed) else ""
@@ -335,9 +332,11 @@ class DateProfile:
         first = cells.head(_FIRST)
         if first.str.contains(_LIKE_A_DATE).sum() < _MOSTLY * len(first):
             return
-        wrong = [_written_as(cells, way).local.is_null() for way in self._seen]
-        fewest = min(wrong, key=lambda each: int(each.sum()))
-        if fewest.sum() <= (1.0 - _MOSTLY) * len(cells):
+        parts = _parts_of(cells)
+        shaped = [way for way in self._seen if _is_shaped(parts.day, way, _MOSTLY)]
+        wrong = [_moments(parts, way).is_null() for way in shaped]
+        fewest = min(wrong, key=lambda each: int(each.sum()), default=None)
+        if fewest is not None and fewest.sum() <= (1.0 - _MOSTLY) * len(cells):
             self.mistake = cells.filter(fewest)[0]
 
     def clear(self) -> None:
