@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rareclass.labels.levels import encode, read_levels
+from faults import refused
+from rareclass.errors import ErrorKind
+from rareclass.labels.levels import encode, order_labels, read_levels
 
 
 @given(
@@ -92,6 +94,22 @@ def test_what_is_wrong_is_named(y, levels, message):
     options = levels if isinstance(levels, dict) else {"levels": levels}
     with pytest.raises(ValueError, match=message):
         read_levels(y, **options)
+
+
+@pytest.mark.parametrize("levels", [None, ["low", "high"]])
+def test_few_labels_of_many_are_looked_up_for_the_row_that_is_named(levels):
+    asked = []  # each of which reads a file again
+    words = [f"word {k}" for k in range(5000)]
+    with refused(ErrorKind.LABELS, value="word 0"):
+        order_labels(words, levels, "y", lambda label: asked.append(label) or words.index(label))
+    assert len(asked) <= 13
+
+
+def test_a_number_in_several_spellings_has_the_shortest_name():
+    spelled = [f"{k}{end}" for k in range(50) for end in (".00", "", ".", ".0")]
+    names, code_of = order_labels(spelled, None, "y", spelled.index)
+    assert names == [str(k) for k in range(50)]
+    assert code_of == {label: int(float(label)) for label in spelled}
 
 
 def test_a_row_of_weight_0_is_absent_whatever_its_label():

@@ -151,8 +151,8 @@ def order_labels(
     """Return the levels of different labels in order, and the position of each label's level.
 
     Without `levels` all labels are texts of numbers, which are ordered by size; of a number written
-    in several ways the shortest names the level. Errors name the first row of a label (`row_of`)
-    of the column `where`.
+    in several ways the shortest names the level. Errors name the first row (`row_of`) of
+    one of the first labels, and the column `where`.
 
     Raises `InputError` on other text without levels, and on a label of no level.
 
@@ -170,7 +170,7 @@ def order_labels(
     numbers = {v for v in value_of.values() if isinstance(v, float) and np.isfinite(v)}
     words = [label for label in texts if value_of[label] not in numbers]
     if words or len(texts) < len(labels):
-        first = min(words or texts or labels, key=row_of)
+        first = min((words or texts or labels)[:_SHOWN], key=row_of)  # each reads the file
         is_text = first not in words or not isinstance(value_of[first], float)
         what = "is text, which has no order of its own" if is_text else "is not a level"
         raise label_error(
@@ -181,8 +181,9 @@ def order_labels(
         )
     place = dict[Any, int](zip(sorted(numbers), range(len(numbers)), strict=True))
     code_of = {label: place[value] for label, value in value_of.items()}
-    spelled = [[x for x in texts if code_of[x] == code] for code in range(len(numbers))]
-    return [min(each, key=len) for each in spelled], code_of
+    # Of several spellings the shortest comes last, of equally short ones the first.
+    name_of = {code_of[text]: text for text in sorted(reversed(texts), key=len, reverse=True)}
+    return [name_of[code] for code in range(len(numbers))], code_of
 
 
 def _refuse_unknown(
@@ -195,7 +196,7 @@ def _refuse_unknown(
     unknown = [label for label in labels if label not in code_of]
     if not unknown:
         return
-    first = min(unknown, key=row_of)
+    first = min(unknown[:_SHOWN], key=row_of)
     more = f" ({_shown(unknown)} are not)" if len(unknown) > 1 else ""
     near = nearest_name(first, levels) if _all_text([first, *levels]) else None
     raise label_error(
