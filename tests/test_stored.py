@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rareclass.stored import Stored, pack, read_stored, unpack, write_stored
+from rareclass.stored import Stored, pack, read_fields, read_stored, unpack, write_stored
 
 
 class Point(NamedTuple):
@@ -153,3 +153,13 @@ def test_what_has_no_kind_is_not_stored(value):
 def test_a_tree_that_nobody_packed_is_refused(tree):
     with pytest.raises((ValueError, KeyError, TypeError)):
         unpack(Stored(tree, {}), KINDS)
+
+
+def test_fields_are_read_by_their_types_and_only_defaults_may_be_missing():
+    assert read_fields(Settings, {"C": 1, "names": ["a"], "more": 2}) == Settings(1.0, ("a",))
+    assert read_fields(Settings, {"C": 0.5}) == Settings(0.5)
+    for kind, told, name in (
+        (Settings, {"names": []}, "C"), (Settings, {"C": "1"}, "C"), (Point, {"x": 1}, "y"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"^{name} "):
+            read_fields(kind, told)
