@@ -30,23 +30,23 @@ RIDDLES = re.compile(
 MOST_CODE = {
     "cli": 2914,
     "compare": 1397,
-    "decide": 2007,
+    "decide": 2076,
     "encoding": 2860,
     "ensemble": 2955,
     "estimators": 348,
     "explain": 375,
-    "fit": 1843,
+    "fit": 1847,
     "folds": 489,
     "hunt": 891,
     "hyperball": 1892,
     "kernels": 588,
     "labels": 896,
     "metrics": 1873,
-    "model": 4013,
+    "model": 4036,
     "moments": 1573,
     "online": 2341,
     "ranking": 3741,
-    "report": 3094,
+    "report": 3101,
     "review": 1088,
     "rows": 1818,
     "serving": 1428,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1954,
     "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_273, "tests": 53_237, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_421, "tests": 53_362, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from faults import refused
 from rareclass.decide import DecisionClassifier, ReviewBand, ThresholdRule
-from rareclass.decide.decision_classifier import _GROUPED, _REFITTED
+from rareclass.decide.decision_classifier import _REFITTED
+from rareclass.decide.held_out_cuts import GROUPED
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, finding_of
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
@@ -101,7 +102,7 @@ def test_a_fitted_estimator_and_rows_that_it_did_not_see():
     assert model.estimator_ is fitted
     assert model.decision_.guaranteed
     grouped = DecisionClassifier(fitted, RULE, cv="prefit").fit(X, Y, groups=np.arange(N) // 7)
-    assert grouped.decision_.findings[0].values["reason"] == _GROUPED
+    assert grouped.decision_.findings[0].values["reason"] == GROUPED
     with refused(ErrorKind.LABELS, says="learned the labels [0, 1]"):
         DecisionClassifier(fitted, RULE, cv="prefit").fit(X, np.where(Y, "a", "b"))
 

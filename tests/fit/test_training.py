@@ -8,6 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rareclass.decide import ThresholdRule
+from rareclass.decide.held_out_cuts import GROUPED
 from rareclass.encoding.typed_table import distinct_rows, read_table
 from rareclass.errors import InputError
 from rareclass.findings import TableWarning
@@ -17,6 +19,7 @@ from rareclass.fit.mibc_method import MIBCMethod
 from rareclass.fit.training import train
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.model.facts import facts_as_json
+from rareclass.model.threshold import DecisionRule, with_threshold
 from rareclass.tables.table_file import open_table
 
 
@@ -212,6 +215,27 @@ def test_groups_named_by_long_numbers_are_told_apart(tmp_path, suffix):
     assert who is not None
     assert sorted(set(who)) == sorted(map(str, set(table["who"])))
     assert [column.name for column in data.columns if column.is_used] == ["x"]
+
+
+@pytest.mark.parametrize("groups", [None, "who"])
+def test_a_rule_counts_a_group_or_the_copies_of_a_row_as_one(tmp_path, groups):
+    """And so it does where another threshold is set on the rows that the model file keeps."""
+    path, once = tmp_path / "t.parquet", pl.read_csv(few(tmp_path / "t.csv", 40, 400))
+    who = np.repeat(np.arange(len(once)), 3)
+    noise = 1e-9 * np.arange(len(who)) * (groups is not None)
+    table = once.drop("customer")[who].with_columns(pl.col("a") + noise, who=pl.Series(who))
+    (table if groups else table.drop("who")).write_parquet(path)
+    rule = DecisionRule(ThresholdRule.min_recall(0.7))
+    settings = FitSettings("y", groups=groups, method=MIBCMethod(1.0), holdout=0.5, rule=rule)
+    model = train(read_training_set(open_table(path), settings), settings).content
+    chosen = model.facts.rule
+    assert chosen.n_rare == 60
+    assert chosen.n_independent <= 20 + 1e-9
+    assert chosen.findings[0].values["reason"] == GROUPED
+    again = with_threshold(model, rule)[1]
+    assert again.threshold == pytest.approx(chosen.threshold)
+    assert again.recall == pytest.approx(chosen.recall)
+    assert again.n_independent == pytest.approx(chosen.n_independent)
 
 
 def test_rows_of_a_group_stay_together_where_a_part_chooses(few_rows_choose):

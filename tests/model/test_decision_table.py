@@ -18,6 +18,7 @@ from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import decision_table, probability_quality
 from rareclass.model.facts import ScoredRows
 from rareclass.model.targets import RareClassFacts
+from rareclass.report.threshold_table import ThresholdTable
 
 
 @draws(40)
@@ -26,7 +27,7 @@ def test_rows_are_counted_as_one_by_one(seed, n_rest, n_rare):
     rng = np.random.default_rng(seed)
     rare = np.repeat([False, True], [n_rest, n_rare])
     scores = rng.integers(0, 9, len(rare)) + 2.0 * rare
-    threshold, *tops = decision_table(rare, scores, 5.0)
+    threshold, *tops = decision_table(ScoredRows(rare, scores), 5.0)
     pairs = list(zip(rare, scores > 5.0, strict=True))
     hits, false = pairs.count((True, True)), pairs.count((False, True))
     assert threshold.alerts == hits + false
@@ -41,6 +42,14 @@ def test_rows_are_counted_as_one_by_one(seed, n_rest, n_rare):
     else:
         assert threshold.as_plain_data()["precision"]["value"] is None
     assert [row.alerts for row in tops] == sorted({10, 100, n_rare} & set(range(len(rare))))
+    groups = np.arange(len(rare)) // 3
+    by_groups = decision_table(ScoredRows(rare, scores, group=groups), 5.0)[0]
+    report = ThresholdTable.of(rare, scores, own=5.0, groups=groups)
+    for name in ("precision", "recall", "false_positive_rate"):
+        in_report, found = getattr(report, name).at(report.own), getattr(by_groups, name)
+        np.testing.assert_allclose(in_report, found, atol=1e-9)
+        np.testing.assert_allclose(found.value, getattr(threshold, name).value, atol=1e-9)
+        assert found.low <= getattr(threshold, name).low + 1e-9
     for row in tops:
         recall = interval("recall_at_k", rare, scores, k=row.alerts)
         np.testing.assert_allclose(row.recall, recall, rtol=1e-9)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from rareclass.decide.constraints import HELD_OUT, ChosenCut, Constraint, Share
-from rareclass.decide.held_out_cuts import HeldOutCuts
+from rareclass.decide.held_out_cuts import HeldOutCuts, running_sums
 from rareclass.errors import ErrorKind, InputError, combination_error, counted, setting_error
 from rareclass.metrics.intervals import chance_of_at_most, upper_bound
 from rareclass.metrics.scored_classes import FloatArray
@@ -103,10 +103,7 @@ class AlertsAPeriod(NamedTuple):
         periods = covered_periods(time, period)
         number, n = periods.number, max(periods.n, 1e-9)
         weight = np.where(number >= 0, held.weight, 0.0)
-        order = np.argsort(number, kind="stable")
-        total, rank = np.cumsum(weight[order]), np.empty(len(weight))
-        first = np.searchsorted(number[order], number[order])
-        rank[order] = total - (total - weight[order])[first]
+        rank = running_sums(weight, number)
         above, squares = (held.above(each) for each in (weight, weight * (2.0 * rank - weight)))
         return cls(periods, above / n, (squares - above**2 / n) / max(n - 1.0, 1.0), rank)
 
@@ -139,7 +136,8 @@ class AtMostAlerts(Constraint):
     The confidence is that of the count itself: over held-out rows and rows to come together. Of n
     held-out rows and N to come, all drawn alike, the number of those to come that score above the
     (m + 1)-th highest held-out score is beta-binomial with (N, m + 1, n - m), whatever the
-    distribution of scores. m is the greatest for which at most `number` has the confidence.
+    distribution of scores. m is the greatest for which at most `number` has the confidence. Where
+    as many rows of groups as c count as one, n, N and `number` are divided by c.
 
     With times, the prediction limit of days that differ (`AlertsAPeriod`) is within `number`, too.
 
@@ -166,14 +164,14 @@ class AtMostAlerts(Constraint):
         if confidence is None:
             return _on_held_out(rate * self.rows, self.number)
         error = 1.0 - confidence
-        n = float(held.trials[-1])
+        n, alike = held.row_trials, held.alike
         most = None if prevalence is None else self._most(held, error, prevalence)
 
         def keeps(cut: int, number: int) -> bool:
             if most is None:
-                chance = _beta_binomial(number, self.rows, float(rate[cut]) * n, n)
-                return chance >= confidence
-            over = 1.0 - chance_of_at_most(number, self.rows, most[cut])
+                few, rows = math.floor(number / alike), self.rows / alike
+                return _beta_binomial(few, rows, float(rate[cut]) * n, n) >= confidence
+            over = 1.0 - chance_of_at_most(number / alike, self.rows / alike, most[cut])
             return bool(over <= error / 2.0)
 
         procedure = EXCHANGEABLE_ROWS if most is None else TWO_CLASSES
@@ -245,10 +243,11 @@ class AtMostAlertsAPeriod(Constraint):
             procedure = EXCHANGEABLE_PERIODS.format(period=self.period)
             cut = held.at(limits[place - 1])
             return ChosenCut(cut, True, self.number, self.number, procedure, True)
-        share, above = n / (n + 1.0), n * alerts.mean
+        share, above = n / (n + 1.0), n * alerts.mean / held.alike
 
         def keeps(cut: int, number: int) -> bool:
-            return bool(special.betainc(above[cut] + 1.0, number + 1.0, share) >= confidence)
+            few = math.floor(number / held.alike)
+            return bool(special.betainc(above[cut] + 1.0, few + 1.0, share) >= confidence)
 
         found = _lowest(keeps, len(above) - 1, self.number, 2**40, POISSON)
         within = alerts.cut_within(self.number, 1.0, confidence)
@@ -331,7 +330,7 @@ def _lowest(
     return ChosenCut(0, False, many, number, procedure)
 
 
-def _beta_binomial(most: int, trials: int, above: float, n: float) -> float:
+def _beta_binomial(most: int, trials: float, above: float, n: float) -> float:
     """Chance of at most `most` of `trials` new rows above the (above + 1)-th highest of n."""
     j = np.arange(most + 1.0)
     log_choose = -np.log1p(trials) - special.betaln(trials - j + 1.0, j + 1.0)

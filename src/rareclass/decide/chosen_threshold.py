@@ -32,8 +32,8 @@ class ChosenThreshold:
         Share of held-out samples of which the constraint holds on fresh rows, at least.
     guaranteed : bool
         Whether that confidence is exact for scores and rows drawn alike. Not for weights that are
-        no whole copies, nor without a confidence or a constraint, nor where `DecisionClassifier`
-        learns from all rows after it has chosen.
+        no whole copies, rows of groups, nor without a confidence or a constraint, nor where
+        `DecisionClassifier` learns from all rows after it has chosen.
     procedure : str
         How the threshold was found, and what vouches for it.
     bound : float
@@ -55,6 +55,8 @@ class ChosenThreshold:
         Held-out rare rows.
     useful_bound : float or None
         What is vouched for of a precision at a held-out recall of 0.25 or more; None of others.
+    n_independent : float or None
+        Independent rare rows that those of groups count as; None without groups.
     budget : PeriodBudget or None
         Of alerts a period: in how many held-out periods there are more.
     measure, batch : str, int or None
@@ -82,6 +84,7 @@ class ChosenThreshold:
     prevalence: float
     n_rare: float
     useful_bound: float | None = None
+    n_independent: float | None = None
     budget: PeriodBudget | None = None
     measure: str | None = None
     batch: int | None = None
@@ -148,10 +151,13 @@ class ChosenThreshold:
             return useful.strip()
         if self.confidence is None:
             return f"The rule is not met: the best held-out threshold has {self.bound:.4g}.{useful}"
+        count = ""
+        if self.n_independent is not None:
+            count = f" (they count as {self.n_independent:,.0f} independent ones)"
         return (
-            f"The rule is not met: {self.n_rare:,.0f} rare among {self.rows:,.0f} held-out rows "
-            f"guarantee at best {self.bound:.4g}, at confidence {self.confidence:g}; this is the "
-            f"closest threshold.{useful}"
+            f"The rule is not met: {self.n_rare:,.0f} rare{count} among {self.rows:,.0f} held-out "
+            f"rows guarantee at best {self.bound:.4g}, at confidence {self.confidence:g}; this is "
+            f"the closest threshold.{useful}"
         )
 
 
@@ -161,6 +167,7 @@ def chosen_by_hand(
     scores: ArrayLike,
     sample_weight: ArrayLike | None = None,
     prevalence: float | None = None,
+    groups: Any = None,
 ) -> ChosenThreshold:
     """A threshold that was named, and how it does on held-out rows.
 
@@ -171,7 +178,7 @@ def chosen_by_hand(
     >>> chosen.rule, chosen.alerts, chosen.recall.value, chosen.guaranteed
     ('score > 2.5', 2.0, 0.5, False)
     """
-    held = HeldOutCuts.read(y, scores, sample_weight)
+    held = HeldOutCuts.read(y, scores, sample_weight, groups=groups)
     found = ChosenCut(held.at(threshold), True, threshold, None, "given")
     return replace(
         describe(held, found, f"score > {threshold:g}", None, prevalence), threshold=threshold
@@ -192,16 +199,16 @@ def describe(
     findings, bound = [], float(found.bound)
     if alerts == 0:
         findings.append(Finding(FindingKind.NO_ALERTS, {"rule": rule}))
-    if found.guaranteed and not held.whole:
+    if found.guaranteed and held.inexact:
         trials = {"rare": held.rare_trials, "majority": held.majority_trials}
-        values = {"reason": "weights are not whole", **trials}
+        values = {"reason": held.inexact, **trials}
         findings.append(Finding(FindingKind.APPROXIMATE, values))
     chosen = ChosenThreshold(
         threshold=held.threshold(cut),
         rule=rule,
         met=True,
         confidence=confidence,
-        guaranteed=found.guaranteed and held.whole,
+        guaranteed=found.guaranteed and not held.inexact,
         procedure=found.procedure,
         bound=bound,
         wanted=None if found.wanted is None else float(found.wanted),
@@ -214,6 +221,7 @@ def describe(
         level=level,
         prevalence=held.n_rare / rows if prevalence is None else prevalence,
         n_rare=held.n_rare,
+        n_independent=held.rare_trials if held.alike > 1.0 else None,
         useful_bound=None if found.useful is None else float(found.useful),
         findings=tuple(findings),
     )

@@ -197,7 +197,7 @@ def sequence_bounds(held: HeldOutCuts, error: float) -> FloatArray:
     or not. Where precision crosses p several times, that is so for each rank and not proven for
     all. O(ranks x doublings) incomplete beta functions.
     """
-    cuts, part = _ranks(held.trials)
+    cuts, part = _ranks(held.ranks)
     trials = held.trials[cuts]
     hits = trials * held.precisions(None)[cuts]
     best = np.zeros(len(cuts))

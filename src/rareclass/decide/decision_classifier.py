@@ -27,7 +27,6 @@ from rareclass.parameters import check_choice
 
 ALERT, PASS = "alert", "pass"
 _REFITTED = "the model of all rows is none of those that scored them"
-_GROUPED = "rows of a group are not independent of each other"
 
 
 def _has_probabilities(model: "DecisionClassifier") -> bool:
@@ -152,7 +151,7 @@ class DecisionClassifier(EstimatorWrapper):
         sample_weight : array-like of shape (n_rows,), optional
             Copies of each row; for the estimator, where its fit takes them, and for the rule.
         groups : array-like of shape (n_rows,), optional
-            Rows of one group are held out together.
+            Rows of one group are held out together, and count together for the rule.
         time : array-like of shape (n_rows,), optional
             When each row was: for rules about days, and for folds where no groups are given.
             Groups and time are handed to the estimator as well where its fit takes them.
@@ -175,7 +174,7 @@ class DecisionClassifier(EstimatorWrapper):
             self._tell_of_weights(rows, "for the threshold")
             self._learn(rows, columns, self._folds(rows, groups, time))
         self._keep_columns(self.estimator_)
-        self._choose(rows, time, costs, grouped=groups is not None)
+        self._choose(rows, time, costs, groups)
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -264,7 +263,7 @@ class DecisionClassifier(EstimatorWrapper):
         self._keep_held_out(folds, [scores for _, scores in scored], len(rows.y))
         self.estimator_ = self._fitted(rows, None, columns) if self.refit else scored[0][0]
 
-    def _choose(self, rows: WrappedRows, time: Any, costs: Any, grouped: bool) -> None:
+    def _choose(self, rows: WrappedRows, time: Any, costs: Any, groups: Any) -> None:
         tested, weight, n_rows = ~np.isnan(self.held_out_scores_), rows.weight, len(rows.y)
         self.decision_ = self.rule.choose(
             rows.is_rare[tested],
@@ -272,11 +271,10 @@ class DecisionClassifier(EstimatorWrapper):
             None if weight is None else weight[tested],
             costs={k: one_a_row(given, n_rows, k)[tested] for k, given in (costs or {}).items()},
             time=None if time is None else one_a_row(time, n_rows, "time")[tested],
+            groups=None if groups is None else one_a_row(groups, n_rows, "groups")[tested],
         )
         if not isinstance(self.cv, str) and self.refit:
             self.decision_ = self.decision_.approximately(_REFITTED)
-        if grouped:
-            self.decision_ = self.decision_.approximately(_GROUPED)
         found = self.decision_
         chosen = (found.block, found.review) if isinstance(found, ChosenBand) else (found,)
         self.threshold_ = chosen[0].threshold

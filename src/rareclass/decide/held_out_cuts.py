@@ -4,18 +4,24 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from rareclass.decide.threshold import steps, threshold_of_cut, widest_gap
+from rareclass.decide.threshold import EQUAL, steps, threshold_of_cut, widest_gap
 from rareclass.errors import ErrorKind, InputError, counted
-from rareclass.metrics.scored_classes import FloatArray, amount_column, split_scores
+from rareclass.metrics.scored_classes import FloatArray, amount_column, group_codes, split_scores
+
+# Groups of like rows that are added to those of a sample: few groups show little of how alike.
+_MADE_UP = 2.0
+WEIGHTED = "weights are not whole"
+GROUPED = "rows of a group, or duplicates of a row, are not independent of each other"
 
 
 class HeldOutCuts(NamedTuple):
     """Rows of weight above 0, the highest score first, and the d + 1 cuts between distinct scores.
 
     Cut 0 has no row above, cut d all. Weights are copies. Where they are not whole, rows count as
-    so many trials of a test as have the same variance (Kish): ``(sum w)**2 / sum w**2``.
+    so many trials of a test as have the same variance (Kish): ``(sum w)**2 / sum w**2``. Rows of
+    groups count as `_trials_of_groups` says.
     """
 
     is_rare: np.ndarray  # shape (n,)
@@ -25,10 +31,13 @@ class HeldOutCuts(NamedTuple):
     ends: np.ndarray  # shape (d + 1,): number of rows above each cut
     rare: FloatArray  # shape (d + 1,): weight of the rare rows above each cut
     majority: FloatArray  # shape (d + 1,)
-    trials: FloatArray  # shape (d + 1,): what the rows above count as in a test
+    ranks: FloatArray  # shape (d + 1,): what the rows above count as, whatever their labels
+    trials: FloatArray  # shape (d + 1,): what they count as in a test of precision
     rare_trials: float  # the same of all rare rows
     majority_trials: float
-    whole: bool  # whether weights are whole numbers
+    row_trials: float
+    alike: float  # rows that count as one of them, as they are of a group; 1 without groups
+    inexact: str  # why tests are not exact; "" where they are
     time: np.ndarray | None  # shape (n,): as `read_times` has them
     costs: Mapping[str, FloatArray]  # columns of shape (n,)
 
@@ -40,6 +49,8 @@ class HeldOutCuts(NamedTuple):
         sample_weight: ArrayLike | None = None,
         time: Any = None,
         costs: Mapping[str, Any] | None = None,
+        groups: Any = None,
+        may_tie: bool = False,
     ) -> Self:
         """Check the columns and sort them; O(n log n) time, O(n) memory."""
         split_scores(y, scores, sample_weight)  # refuses what cannot be judged
@@ -50,7 +61,7 @@ class HeldOutCuts(NamedTuple):
         rows = np.argsort(-value, kind="stable")
         rows = rows[weight[rows] > 0]
         value, is_rare, weight = value[rows], is_rare[rows], weight[rows]
-        if value[0] == value[-1]:
+        if value[0] == value[-1] and not may_tie:
             raise InputError(
                 f"all {counted(len(value), 'score')} are {value[0]:g}: no threshold separates rows "
                 "apart.",
@@ -67,7 +78,8 @@ class HeldOutCuts(NamedTuple):
             from rareclass.folds.dealing import read_times
 
             moments = read_times(time, n_rows)[rows]
-        return cls(
+        trials = (rare + majority) ** 2 / np.maximum(_above(squares, ends), np.finfo(float).tiny)
+        held = cls(
             is_rare=is_rare,
             score=value,
             weight=weight,
@@ -75,13 +87,55 @@ class HeldOutCuts(NamedTuple):
             ends=ends,
             rare=rare,
             majority=majority,
-            trials=(rare + majority) ** 2 / np.maximum(_above(squares, ends), np.finfo(float).tiny),
+            ranks=trials,
+            trials=trials,
             rare_trials=float(weight[is_rare].sum() ** 2 / squares[is_rare].sum()),
             majority_trials=float(weight[~is_rare].sum() ** 2 / squares[~is_rare].sum()),
-            whole=whole,
+            row_trials=float(trials[-1]),
+            alike=1.0,
+            inexact="" if whole else WEIGHTED,
             time=moments,
             costs={name: each[rows] for name, each in of_rows.items()},
         )
+        return held if groups is None else held._in_groups(group_codes(groups, n_rows)[0][rows])
+
+    def _in_groups(self, group: NDArray[np.intp]) -> Self:
+        """Return the cuts with tests in which rows of a group, one code each, count together."""
+        most, every = self.trials, self.rare + self.majority
+        rare, rows = np.where(self.is_rare, self.weight, 0.0), self.weight
+        squares, both = (self._products(each, rows, group) for each in (rows, rare))
+        share = np.nan_to_num(self.precisions(None))
+        spread = self._products(rare, rare, group) - share * (2.0 * both - share * squares)
+        is_first = np.zeros(len(group))
+        is_first[np.unique(group, return_index=True)[1]] = 1.0
+        of_groups = _trials_of_groups(every, share, spread, squares, self.above(is_first))
+        row_trials = self._trials_of_share(rows, group, float(most[-1]))
+        return self._replace(
+            ranks=np.minimum(most, every**2 / np.maximum(squares, np.finfo(float).tiny)),
+            trials=np.minimum(most, of_groups),
+            rare_trials=self._trials_of_share(rare, group, self.rare_trials),
+            majority_trials=self._trials_of_share(rows - rare, group, self.majority_trials),
+            row_trials=row_trials,
+            alike=float(most[-1]) / row_trials,
+            inexact=GROUPED,
+        )
+
+    def _trials_of_share(self, rows: FloatArray, group: NDArray[np.intp], most: float) -> float:
+        """Trials that rows of a class, by their weight, count as: the least of all cuts."""
+        total = np.bincount(group, rows)
+        every, squares, above = float(rows.sum()), float(total @ total), self.above(rows)
+        share = above / every
+        spread = self._products(rows, rows, group)
+        spread += share * (share * squares - 2.0 * self.above(rows * total[group]))
+        is_between = (share > EQUAL) & (share < 1.0 - EQUAL)
+        n_groups = float((total > 0.0).sum())
+        of_groups = _trials_of_groups(every, share, spread, squares, n_groups)
+        return min(most, float(of_groups[is_between if is_between.any() else ...].min()))
+
+    def _products(self, one: FloatArray, other: FloatArray, group: NDArray[Any]) -> FloatArray:
+        """Product of what the rows of a group above a cut have of both amounts, over all groups."""
+        of_one, of_other = (running_sums(each, group) for each in (one, other))
+        return self.above(one * of_other + other * of_one - one * other)
 
     @property
     def n_rare(self) -> float:
@@ -92,6 +146,11 @@ class HeldOutCuts(NamedTuple):
     def n_majority(self) -> float:
         """Weight of all others."""
         return float(self.majority[-1])
+
+    @property
+    def row_unit(self) -> float:
+        """Weight of as many rows as one independent row counts."""
+        return (self.n_rare + self.n_majority) / self.row_trials
 
     def above(self, amounts: FloatArray) -> FloatArray:
         """Sum of what the rows above each cut have of `amounts`, of shape (n,)."""
@@ -111,6 +170,13 @@ class HeldOutCuts(NamedTuple):
         recall, fpr = self.recalls(), self.false_positive_rates()
         majority = (fpr * self.majority_trials, self.majority_trials)
         return (recall * self.rare_trials, self.rare_trials), majority
+
+    def tests_at(self, threshold: float) -> list[tuple[float, float]]:
+        """Hits and trials of precision, recall and false-positive rate above a threshold."""
+        cut = self.at(threshold)
+        called, value = float(self.trials[cut]), self.precisions(None)[cut]
+        of_classes = [(float(hits[cut]), trials) for hits, trials in self.tests]
+        return [(float(value) * called if called else 0.0, called), *of_classes]
 
     def precisions(self, prevalence: float | None) -> FloatArray:
         """Share of rare rows among those above each cut, at the prevalence meant; NaN at cut 0."""
@@ -143,6 +209,36 @@ class HeldOutCuts(NamedTuple):
         if not len(inner):
             return int(equal[0])
         return 1 + widest_gap(self.score[within], self.score[within - 1], inner - 1)
+
+
+def running_sums(amounts: FloatArray, group: NDArray[Any]) -> FloatArray:
+    """Sums of amounts down to each row and with it, each within the row's group; O(n log n)."""
+    order = np.argsort(group, kind="stable")
+    sums, total = np.empty(len(group)), np.cumsum(amounts[order])
+    sums[order] = total - (total - amounts[order])[np.searchsorted(group[order], group[order])]
+    return sums
+
+
+def _trials_of_groups(
+    every: Any, share: FloatArray, spread: FloatArray, squares: Any, n_groups: Any
+) -> FloatArray:
+    r"""Trials that vary as a share of rows of groups does (Korn and Graubard 1998).
+
+    .. math:: n \Big/ \frac{G e + 2 k_1}{G + 2}, \quad
+        e = \frac{\sum_g (a_g - p n_g)^2}{n p (1 - p)}, \quad k = \frac{\sum_g n_g^2}{n}
+
+    with a share p of n rows (`every`) in G groups, a group's :math:`a_g` of :math:`n_g` rows. The
+    design effect e is that of the linearised variance of a ratio (`spread`). It is k where rows of
+    a group are all alike, and where a share of 0 or 1 says nothing of it. Few groups need two more,
+    all alike and as large as those of all rows (:math:`k_1` is the last k).
+    """
+    tiny = np.finfo(float).tiny
+    alike = np.atleast_1d(squares) / np.maximum(every, tiny)
+    some = (share > EQUAL) & (share < 1.0 - EQUAL)
+    variance = np.where(some, every * share * (1.0 - share), 1.0)
+    effect = n_groups * np.where(some, spread / variance, alike) + _MADE_UP * alike[-1]
+    trials: FloatArray = every * (n_groups + _MADE_UP) / np.maximum(effect, tiny)
+    return trials
 
 
 def _above(weight: FloatArray, ends: np.ndarray) -> FloatArray:

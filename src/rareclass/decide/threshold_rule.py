@@ -167,6 +167,7 @@ class ThresholdRule:
         *,
         costs: Mapping[str, Any] | None = None,
         time: Any = None,
+        groups: Any = None,
     ) -> ChosenThreshold:
         """The threshold for scores of rows that the model did not learn from.
 
@@ -184,6 +185,9 @@ class ThresholdRule:
             Costs of each row, by the names that `least_cost` was given.
         time : array-like of shape (n,), optional
             When each row was: for alerts a day, and where days may differ in alerts for `rows`.
+        groups : array-like of shape (n,), optional
+            Rows of equal group move together (a customer): they count as so many independent rows
+            as their scores and labels have in common, and the guarantee is approximate.
 
         Returns
         -------
@@ -198,7 +202,7 @@ class ThresholdRule:
         InputError
             Where all scores are tied, a time is none, or costs or times are missing.
         """
-        held = HeldOutCuts.read(y, scores, sample_weight, time, costs)
+        held = HeldOutCuts.read(y, scores, sample_weight, time, costs, groups)
         found = self.constraint.find(held, self.confidence, self.prevalence)
         chosen = describe(held, found, self.words, self.confidence, self.prevalence)
         limit = self.constraint
@@ -216,6 +220,7 @@ def default_thresholds(
     scores: ArrayLike,
     sample_weight: ArrayLike | None = None,
     prevalence: float | None = None,
+    groups: Any = None,
 ) -> list[ChosenThreshold]:
     """Thresholds where nothing was asked for: the default, and two to take in its place.
 
@@ -226,9 +231,10 @@ def default_thresholds(
     if not rare.any() or rare.all() or value.min() == value.max():
         return []
     rules = (ThresholdRule.as_many_as_rare, ThresholdRule.f_beta)
-    found = [each(prevalence=prevalence).choose(rare, value, sample_weight) for each in rules]
-    balanced = balanced_accuracy_threshold(rare, value, sample_weight)
-    other = chosen_by_hand(balanced, rare, value, sample_weight, prevalence)
+    rows = rare, value, sample_weight
+    found = [each(prevalence=prevalence).choose(*rows, groups=groups) for each in rules]
+    balanced = balanced_accuracy_threshold(*rows)
+    other = chosen_by_hand(balanced, *rows, prevalence, groups)
     return [*found, replace(other, rule="best balanced accuracy", procedure=HELD_OUT)]
 
 
@@ -302,15 +308,11 @@ class ReviewBand:
         y: ArrayLike,
         scores: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        *,
-        costs: Mapping[str, Any] | None = None,
-        time: Any = None,
+        **columns: Any,
     ) -> ChosenBand:
         """Both thresholds; parameters as of `ThresholdRule.choose`."""
-        block, review = (
-            rule.choose(y, scores, sample_weight, costs=costs, time=time)
-            for rule in (self.block, self.review)
-        )
+        rows = y, scores, sample_weight
+        block, review = (rule.choose(*rows, **columns) for rule in (self.block, self.review))
         if review.threshold < block.threshold:
             return ChosenBand(block, review)
         values = {"block": block.threshold, "review": review.threshold}

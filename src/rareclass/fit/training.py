@@ -167,9 +167,6 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     estimate, decided, stretch = None, [], 1.0
     if judged is not None:
         stretch = task.plan.stretch(len(judged.y), first.model)
-        group = data.beside_of(settings.groups)
-        if group is not None and judged.places is not None:
-            judged = judged._replace(group=group[judged.places])
         estimate = decision.estimate(judged, settings.prevalence).widened(stretch)
         notes += data.target.notes_on_held_out(judged.y, estimate.n_rows, estimate.n_rare or 0.0)
         decided = decision.confusion(judged, settings.prevalence, stretch).in_brief
@@ -296,7 +293,16 @@ class _Training:
         if len(np.unique(judged.y)) < 2:
             self.notes.append(NO_ESTIMATE)
             return None
-        return judged
+        return self._in_groups(judged)
+
+    def _in_groups(self, judged: ScoredRows) -> ScoredRows:
+        """Return rows with a number for each group; one row that stands for copies is a group."""
+        group = self.data.beside_of(self.settings.groups)
+        if judged.places is None or (group is None and self.data.weight is None):
+            return judged
+        places = judged.places
+        named = places if group is None else group[places]
+        return judged._replace(group=np.unique(named, return_inverse=True)[1])
 
     def _judged_in_turn(self, fitted: _Fitted) -> ScoredRows:
         """Scores of all rows by models of the others, which chose their parameters without them."""
@@ -339,7 +345,7 @@ class _Training:
             if judged is None or not isinstance(data.target, RareClassFacts):
                 return None, []
             rows = (judged.y, judged.scores, judged.weight)
-            found = default_thresholds(*rows, self.settings.prevalence)
+            found = default_thresholds(*rows, self.settings.prevalence, judged.group)
             return (found[0], found[1:]) if found else (None, [])
         if judged is None:
             raise _no_held_out_rows(rule)

@@ -226,13 +226,13 @@ def split_pair(
     if sample_weight is not None:
         weight = amount_column(sample_weight, "sample_weight", a.size)
     if groups is not None:
-        group, n_groups = _codes(groups, a.size, None if weight is None else weight > 0)
+        group, n_groups = group_codes(groups, a.size, None if weight is None else weight > 0)
     rare, majority = _by_class("scores_a", label, weight, [a, b, weight, group])
     return ScoredPair(ClassPair(*rare), ClassPair(*majority), n_groups, a.size)
 
 
-def _codes(
-    groups: ArrayLike, n_rows: int, kept: NDArray[np.bool_] | None
+def group_codes(
+    groups: ArrayLike, n_rows: int, kept: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.intp], int]:
     """Numbers of the groups among the rows kept, in sorted order of their names where they sort."""
     column = read_column(groups, "groups", n_rows, "scores_a")

@@ -30,7 +30,7 @@ from rareclass.metrics.missed_cases import (
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, decision_row
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
-from rareclass.model.facts import RankingEstimate, RareClassScores, ScoredRows
+from rareclass.model.facts import RankingEstimate, ScoredRows
 from rareclass.model.model import Model, alert_rate
 from rareclass.model.threshold import columns_beside, known_time, labelled_scores
 from rareclass.model.times import alert_times
@@ -48,26 +48,28 @@ _LEVEL = 0.95
 _AMOUNT = ",.3g"
 
 
-def decision_table(
-    rare: NDArray[np.bool_], scores: NDArray[np.float64], threshold: float
-) -> list[DecisionRow]:
+def decision_table(rows: ScoredRows, threshold: float) -> list[DecisionRow]:
     """Return the threshold, then the 10, 100 and as many highest rows as are rare; O(n log n)."""
+    rare = rows.y == 1
     n_rare = int(rare.sum())
     n_rest = len(rare) - n_rare
-    table = [decision_row("threshold", rare, scores > threshold)]
+    table = [decision_row("threshold", rows, threshold)]
+    measured = partial(interval, y=rare, scores=rows.scores, level=_LEVEL, groups=rows.group)
     for k in sorted({k for k in (*_TOPS, n_rare) if k < len(rare)}):
-        value, low, high = precision = interval("precision_at_k", rare, scores, k=k, level=_LEVEL)
-        recall = interval("recall_at_k", rare, scores, k=k, level=_LEVEL)
+        value, low, high = precision = measured("precision_at_k", k=k)
+        recall = measured("recall_at_k", k=k)
         false = Interval(*(min((1.0 - each) * k / n_rest, 1.0) for each in (value, high, low)))
         table.append(DecisionRow(f"highest {k:,}", k, precision, recall, false))
     return table
 
 
-def class_decisions(model: Model, classes: RareClassScores) -> list[DecisionRow]:
+def class_decisions(model: Model, rows: ScoredRows) -> list[DecisionRow]:
     """Return what comes of each class's own threshold, of classes that have rows."""
+    classes = rows.classes
+    assert classes is not None
     called = model.called_class(classes.probability)
     return [
-        decision_row(name, classes.which == k, called == k)
+        decision_row(name, ScoredRows(classes.which == k, called == k, group=rows.group), 0.5)
         for k, name in enumerate(model.rare_classes)
         if name in model.facts.class_rules and (classes.which == k).any()
     ]
@@ -304,7 +306,7 @@ def _of_rule(
         per_batch = partial(_times, rule.batch, share)
         yield Promise.judged(f"{name}, at most", limit, per_batch, highest=limit, digits=_AMOUNT)
     elif measure is not None:
-        of_rows = partial(decision_row, "", rows.y == 1, rows.scores > rule.threshold)
+        of_rows = partial(decision_row, "", rows, rule.threshold)
         name, at_most = measure.replace("_", " ").capitalize(), measure == "false_positive_rate"
         words = f"{name}, at {'most' if at_most else 'least'}"
         bounds = (-np.inf, limit) if at_most else (limit, np.inf)
@@ -385,7 +387,7 @@ def evaluate_file(
         promises = judge_promises(content, every, moments)
         if moments is not None and rule is not None and rule.budget is not None:
             budget = rule.budget.on(moments, called)
-        table = decision_table(rare, rows.scores, threshold)
+        table = decision_table(rows, threshold)
         if missed_cases is not None:
             corrected = missed_case_measures(
                 rare, rows.scores, threshold, missed_cases=missed_cases
@@ -406,7 +408,7 @@ def evaluate_file(
         table,
         quality,
         budget,
-        [] if rows.classes is None else class_decisions(content, rows.classes),
+        [] if rows.classes is None else class_decisions(content, rows),
         corrected,
         promises,
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
+from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import counted, first_names
 from rareclass.metrics.intervals import Interval, measures_block, widened
 from rareclass.model.targets import LevelFacts, RareClassFacts, TargetFacts
@@ -115,6 +116,11 @@ class ScoredRows(NamedTuple):
         classes = None if self.classes is None else self.classes.take(rows)
         taken = [None if each is None else each[rows] for each in (*self[:4], self.group)]
         return ScoredRows._make([*taken[:4], classes, taken[4]])
+
+    def cuts(self) -> HeldOutCuts:
+        """Return the rows from the highest score down, those of a group counted together."""
+        rows = self.y == 1, self.scores, self.weight
+        return HeldOutCuts.read(*rows, groups=self.group, may_tie=True)
 
     def labelled(self) -> "ScoredRows":
         """Return the rows that have a code, not -1, with their places among these."""

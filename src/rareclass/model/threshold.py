@@ -113,8 +113,9 @@ class DecisionRule:
     def choose(self, scored: ScoredRows, values: RuleValues = NO_VALUES) -> ChosenThreshold:
         """Choose the threshold; raises `InputError` where these rows cannot judge the rule."""
         chosen = self.rule.choose(
-            scored.y == 1, scored.scores, scored.weight, costs=values.costs, time=values.moments
-        )
+            scored.y == 1, scored.scores, scored.weight,
+            costs=values.costs, time=values.moments, groups=scored.group,
+        )  # fmt: skip
         if chosen.budget is None:
             return chosen
         return replace(chosen, budget=chosen.budget._replace(time=values.time))
@@ -126,7 +127,9 @@ def _chosen(
     """Return the threshold of a rule, or the one that was named, with measures on these rows."""
     if isinstance(wanted, DecisionRule):
         return wanted.choose(rows, values)
-    return chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
+    return chosen_by_hand(
+        wanted, rows.y == 1, rows.scores, rows.weight, prevalence, groups=rows.group
+    )
 
 
 class CheckedRows(NamedTuple):
@@ -263,7 +266,7 @@ def with_threshold(
 def _any_in_step(model: "Model", chosen: ChosenThreshold, rows: ScoredRows) -> "Model":
     """Return the model with a threshold above which as many rows score as are called any class."""
     above = threshold_for(rows.scores, chosen.alerts, rows.weight)
-    named = chosen_by_hand(above, rows.y == 1, rows.scores, rows.weight)
+    named = _chosen(above, rows, NO_VALUES, None)
     words = f"{chosen.rule}, of rows called a class"
     return model.with_thresholds(named.threshold, replace(named, rule=words))
 
@@ -317,7 +320,8 @@ def class_rules(
     for k, name in enumerate(facts.rare_labels):
         is_class, probability = classes.which == k, classes.probability[:, k]
         if is_class.any() and not is_class.all():
-            own = chosen_by_hand(float(thresholds[k]), is_class, probability, rows.weight)
+            of_class = rows._replace(y=is_class, scores=probability)
+            own = _chosen(float(thresholds[k]), of_class, NO_VALUES, None)
             rules[name] = replace(own, rule=f"{rule}, shared by all classes")
     return rules
 
@@ -359,7 +363,7 @@ def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
             f"{setting('rare_class', name)}: no row to choose a threshold by is of that class.",
             "Give a file with rows of it.",
         )
-    return ScoredRows(y, classes.probability[:, k], rows.weight, rows.places)
+    return rows._replace(y=y, scores=classes.probability[:, k], classes=None)
 
 
 def held_out_of(model: "Model", rule: DecisionRule | None = None) -> ScoredRows:

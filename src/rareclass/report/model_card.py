@@ -56,6 +56,7 @@ class JudgedModel:
         time: Any = None,
         costs: Any = None,
         held_out: bool = False,
+        groups: Any = None,
     ) -> Self:
         """Measure scores at every threshold, of rows that were `held_out` of training or of others.
 
@@ -67,12 +68,13 @@ class JudgedModel:
             if held_out and model.stated_prevalence is not None:  # as many rare rows as stated
                 there = weights_at_prevalence(np.asarray(y), weight, calibration.prevalence)
             reliability = ReliabilityDisplay.of(y, calibration(scores), there)
+        own, rows = model.threshold, (y, scores, weight)
         return cls(
             model,
-            ThresholdTable.of(y, scores, weight, own=model.threshold, time=time, costs=costs),
-            interval("roc_auc", y, scores, sample_weight=weight),
-            interval("average_precision", y, scores, sample_weight=weight),
-            ScoreDistributionDisplay.of(y, scores, weight, threshold=model.threshold),
+            ThresholdTable.of(*rows, own=own, time=time, costs=costs, groups=groups),
+            interval("roc_auc", *rows, groups=groups),
+            interval("average_precision", *rows, groups=groups),
+            ScoreDistributionDisplay.of(y, scores, weight, threshold=own),
             reliability,
         )
 

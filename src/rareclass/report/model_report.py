@@ -60,7 +60,8 @@ def report_on_model(
 ) -> FinishedReport:
     """Report on the rows of a file; raises `InputError` as `read_rows`."""
     rows, threshold = read_rows(content, data, options, text), content.threshold
-    judged = JudgedModel.of(content, rows.y, rows.scores, rows.weight, rows.time, rows.costs)
+    columns = rows.y, rows.scores, rows.weight, rows.time, rows.costs
+    judged = JudgedModel.of(content, *columns, groups=rows.group)
     days = groups = None
     if rows.time is not None and rows.time_column is not None:
         names = day_of(rows.time).astype(str)
@@ -84,7 +85,7 @@ def report_on_model(
         importances, reasons = content.facts.importances, single.reasons or {}
         of_columns.append(features_section(importances, reasons, single.n_explained))
     if rows.classes is not None:
-        of_columns.append(classes_section(content, rows.scores, rows.classes, None))
+        of_columns.append(classes_section(content, rows.scored))
     of_columns += single.sections
     if days is not None or groups is not None:
         of_columns.append(subgroups_section(days, groups))
@@ -100,8 +101,9 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
     """
     check_rare_class(content)
     facts, held = content.facts, held_out_of(content)
+    rows = held.y == 1, held.scores, held.weight
     judged = replace(
-        JudgedModel.of(content, held.y == 1, held.scores, held.weight, costs=costs, held_out=True),
+        JudgedModel.of(content, *rows, costs=costs, held_out=True, groups=held.group),
         columns=[
             ColumnDrift(
                 each.name, each.kind, each.treatment, (each.n_missing or 0) / (facts.n_rows or 1)
@@ -111,7 +113,7 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
     )
     sections = [features_section(facts.importances, {}, 0)] if facts.importances else []
     if held.classes is not None:
-        sections.append(classes_section(content, held.scores, held.classes, held.weight))
+        sections.append(classes_section(content, held))
     table = replace(columns_block(facts.columns), title="Columns").shortened(_MOST_COLUMNS)
     sections.append(data_section(_training_data_facts(content), table, []))
     by = str(None if facts.training is None else facts.training.estimated_by)

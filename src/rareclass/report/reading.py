@@ -13,7 +13,7 @@ from rareclass.metrics.checked import CheckedMeasures, checked_measures, weights
 from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary
 from rareclass.model.evaluate import Promises, judge_promises
-from rareclass.model.facts import RareClassScores
+from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.model.model import Model
 from rareclass.model.threshold import columns_beside, known_time, labelled_scores
 from rareclass.model.times import alert_times, costs_of
@@ -48,7 +48,7 @@ class ReadRows:
     seen: InputSummary
     time_column: str | None = None
     time: Any = None
-    groups: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None  # subgroups to compare
     costs: dict[str, Any] | None = None
     whole: WholeRows | None = None
     ids: list[str] | None = None
@@ -56,6 +56,13 @@ class ReadRows:
     weight: Floats | None = None  # where only some rows were checked
     checked: CheckedMeasures | None = None
     promises: Promises | None = None  # of the model, where all rows have classes
+    group: NDArray[Any] | None = None  # rows of one, by the column of training, move together
+
+    @property
+    def scored(self) -> ScoredRows:
+        """The rows without weights."""
+        y = self.y.astype(np.int16)
+        return ScoredRows(y, self.scores, classes=self.classes, group=self.group)
 
 
 def read_rows(
@@ -111,6 +118,7 @@ def read_rows(
         None if known is None else known.weight[labelled],
         None if known is None else known.measures,
         promises,
+        rows.group,
     )
 
 

@@ -12,7 +12,7 @@ from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import chance_of_at_most, exact_interval
 from rareclass.model.decisions import RareDecision, decisions_block
 from rareclass.model.evaluate import class_decisions
-from rareclass.model.facts import RareClassScores, ScoredRows, class_thresholds_text
+from rareclass.model.facts import ScoredRows, class_thresholds_text
 from rareclass.model.model import Model
 from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, Display, share_axis
 from rareclass.report.page import (
@@ -217,18 +217,12 @@ class DaysDisplay(Display):
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.15), ncols=3)
 
 
-def classes_section(
-    content: Model,
-    scores: NDArray[np.float64],
-    classes: RareClassScores,
-    weight: NDArray[np.float64] | None,
-) -> Section:
+def classes_section(content: Model, rows: ScoredRows) -> Section:
     """Section with the measures of each class that has rows, and a table of called classes."""
-    decision, y = content.decision, (classes.which >= 0).astype(np.int16)
+    decision = content.decision
     assert isinstance(decision, RareDecision)
-    rows = ScoredRows(y, scores, weight, classes=classes)
     _, *of_classes = decision.estimate(rows).blocks()
-    called = decisions_block("Called each class", class_decisions(content, classes))
+    called = decisions_block("Called each class", class_decisions(content, rows))
     note = (
         f"{class_thresholds_text(content.facts.class_thresholds)}. rareclass threshold "
         f"{setting('rare_class')} sets others."

@@ -140,6 +140,7 @@ class ThresholdTable:
         own: float | None = None,
         time: Any = None,
         costs: Mapping[str, ArrayLike | float] | None = None,
+        groups: Any = None,
     ) -> Self:
         """Count the rows above every threshold.
 
@@ -158,6 +159,8 @@ class ThresholdTable:
         costs : mapping, optional
             ``fp`` of a false alert, ``fn`` of a missed rare row, ``review`` of any alert: a number,
             or one for each row.
+        groups : array-like of shape (n,), optional
+            Rows of equal group count together in all intervals but those of cost.
 
         Returns
         -------
@@ -169,7 +172,7 @@ class ThresholdTable:
         ValueError
             On one class, NaN scores, negative weights; `InputError` where all scores are tied.
         """
-        held = HeldOutCuts.read(y, scores, sample_weight, time)
+        held = HeldOutCuts.read(y, scores, sample_weight, time, groups=groups)
         cuts = _chosen_cuts(held)
         thresholds = np.array([_short_threshold(held, int(cut)) for cut in cuts])
         place = None
@@ -178,6 +181,8 @@ class ThresholdTable:
         hits, false_alerts = held.rare[cuts], held.majority[cuts]
         alerts, trials = hits + false_alerts, held.trials[cuts]
         units = row_units(held.is_rare, held.weight)
+        if groups is not None:
+            units = (held.row_unit, held.row_unit)
         rate = WeightedRate(hits, false_alerts, held.n_rare, held.n_majority, *units)
         with np.errstate(invalid="ignore", divide="ignore"):
             precision = np.where(alerts > 0, hits / np.maximum(alerts, 1e-300), np.nan)
