@@ -65,7 +65,7 @@ unit: install
 
 # The cases that `make test` leaves out of tests with many; together they are whole.
 test-rest: install
-	POLARS_MAX_THREADS=2 $(PYTEST) --cases rest
+	$(PYTEST) --cases rest
 
 # Draws anew with many examples, and runs what is slow. SEED=7 repeats a run, TESTS=tests/ranking
 # runs a part of it.

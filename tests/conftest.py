@@ -14,11 +14,10 @@ from collections import defaultdict
 from functools import cache
 from types import FunctionType
 
-# Before numpy and polars are imported. Tests run side by side, one process a core: threads of BLAS
-# beside them would spend two thirds of the time waiting for each other, and those of polars more
-# time on handing over small tables than on them; `make test-rest` has threads of polars.
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
-    os.environ.setdefault(name, "1")
+# Before numpy is imported. Tests run side by side, one process a core: threads of BLAS beside them
+# would spend two thirds of the time waiting for each other.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
