@@ -48,13 +48,13 @@ MOST_CODE = {
     "ranking": 3741,
     "report": 3101,
     "review": 1088,
-    "rows": 1818,
+    "rows": 1819,
     "serving": 1428,
     "single files": 2043,
     "stream": 1954,
     "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_421, "tests": 53_361, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_422, "tests": 53_362, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

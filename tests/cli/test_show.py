@@ -44,7 +44,8 @@ def test_a_model_says_from_how_many_rows_it_learned(tmp_path, monkeypatch, way):
         monkeypatch.setattr("rareclass.fit.training._Training.refit", lambda *given: None)
     more = ("--no-refit",) if way == "not asked for" else ()
     rule = ("--method", "rankrc", "--lam", 1, "--holdout", 0.3, "--min-recall", 0.5)
-    purchases(600).write_csv(tmp_path / "t.csv")
+    no_copies = pl.col("amount") + pl.int_range(pl.len()) / 1e6
+    purchases(600).with_columns(no_copies).write_csv(tmp_path / "t.csv")
     model = tmp_path / "m.rareclass"
     said = run("fit", tmp_path / "t.csv", "-t", "fraud", *rule, *more, "-o", model)
     assert ("(approximate)" in said) == (way == "refitted")

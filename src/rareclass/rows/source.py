@@ -194,7 +194,8 @@ def delayed_parts(collection: Any) -> list[Any]:
 def _array_source(X: Any) -> RowSource:
     from sklearn.utils import check_array  # takes longer to import than a row to be scored
 
-    if np.ndim(X) == 0 or (isinstance(X, np.ndarray) and X.dtype.kind in "mMV"):
+    n_dimensions = 2 if sparse.issparse(X) else np.asarray(X).ndim
+    if n_dimensions == 0 or (isinstance(X, np.ndarray) and X.dtype.kind in "mMV"):
         from rareclass.tables.frames import numbers_of
 
         numbers_of(X)  # refuses what is no table, dates and durations
