@@ -30,7 +30,7 @@ RIDDLES = re.compile(
 MOST_CODE = {
     "cli": 2914,
     "compare": 1397,
-    "decide": 2076,
+    "decide": 2077,
     "encoding": 2860,
     "ensemble": 2955,
     "estimators": 348,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1954,
     "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_422, "tests": 53_362, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_426, "tests": 53_362, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

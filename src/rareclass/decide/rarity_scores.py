@@ -26,7 +26,6 @@ from rareclass.errors import (
 )
 from rareclass.findings import Finding, warn
 from rareclass.folds.dealing import one_a_row
-from rareclass.folds.splitters import splitter_for
 from rareclass.labels.partial_labels import signs
 from rareclass.labels.spelling import spelled_as
 from rareclass.labels.two_classes import (
@@ -40,7 +39,6 @@ from rareclass.labels.two_classes import (
 from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import seed_of
-from rareclass.tables.frames import native_table
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 RESPONSES = ("score_samples", "decision_function", "predict_proba")
@@ -80,6 +78,8 @@ def rarity_scores(
             f"{name} has no {' or '.join(responses)}: there is nothing to rank rows by.",
             "Use a classifier that has one.",
         )
+    from rareclass.tables.frames import native_table
+
     scores = np.asarray(method(native_table(X)), dtype=np.float64)
     if is_outlier_detector(estimator) and not ranks:
         scores = -scores
@@ -231,6 +231,8 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> WrappedRows:
         """Read rows, labels and weights, and keep the labels."""
+        from rareclass.tables.frames import native_table
+
         (X,) = indexable(native_table(X))
         n_rows = _num_samples(X)
         if not n_rows:
@@ -256,6 +258,8 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
 
     def _splitter(self, n_folds: int, rows: WrappedRows, groups: Any, remedy: str) -> Any:
         """Splitter that a whole number of folds stands for: by group, else stratified."""
+        from rareclass.folds.splitters import splitter_for
+
         if groups is None:
             n_folds = folds_at_most(n_folds, rows.labels, remedy)
         return splitter_for(n_folds, seed_of(self.random_state), rows.labels.pos_label, groups)

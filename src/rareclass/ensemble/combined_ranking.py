@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rareclass.ensemble.score_functions import summed_rarity
 from rareclass.ensemble.which_class import LN_10, WhichClass
 from rareclass.rows.memory import count_threads, in_order
 from rareclass.stored import KeptPart
@@ -108,6 +107,7 @@ class CombinedRanking(KeptPart):
 
     def _rarity(self, table: "TypedTable", ensembles: "list[list[LearnedMember]]") -> np.ndarray:
         """Return the summed rarity of every row, for each ensemble."""
+        from rareclass.ensemble.score_functions import summed_rarity
 
         def of_rows(rows: "TypedTable", n_jobs: int | None) -> np.ndarray:
             return summed_rarity(ensembles, self.views_, self.statistics_.encode(rows), n_jobs)
