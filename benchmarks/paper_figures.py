@@ -340,7 +340,7 @@ FIGURES: dict[str, Figure] = {
     },
     **{
         f"table4.precision.{m}": partial(_precision_of_table4, m)
-        for m in ("KNN", "SVM", "SVM-RUS", "SVM-Perf")
+        for m in ("KNN", "SVM", "SVM-W", "SVM-RUS", "SVM-SMT", "SVM-Perf", "RankSVM")
     },
     **{f"table4.near-printed.{m}": partial(_near_printed, m) for m in ("KNN", "1-NN")},
     **{f"table5.fewer.{m}": partial(_fewer, m) for m in ("SVM", "SVM-RUS")},
