@@ -485,8 +485,8 @@ def _plain_labels(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
             name = type(label).__name__ + " with a time zone" * has_zone
             raise label_error(
                 f"Unknown label type: the label of row {row} is a {name}.",
-                "Give words, numbers or truth values, or dates throughout: pass [str(label) for "
-                "label in y].",
+                "Complex data not supported, nor any type but words, numbers, truth values and "
+                "dates (throughout): pass [str(label) for label in y].",
                 row=row,
             )
     if of_dates:
