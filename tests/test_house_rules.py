@@ -30,31 +30,31 @@ RIDDLES = re.compile(
 MOST_CODE = {
     "cli": 2914,
     "compare": 1397,
-    "decide": 2077,
+    "decide": 2070,
     "encoding": 2860,
     "ensemble": 2955,
     "estimators": 348,
     "explain": 375,
     "fit": 1847,
-    "folds": 489,
+    "folds": 481,
     "hunt": 891,
     "hyperball": 1892,
     "kernels": 588,
-    "labels": 896,
-    "metrics": 1873,
+    "labels": 901,
+    "metrics": 1875,
     "model": 4036,
-    "moments": 1573,
+    "moments": 1574,
     "online": 2341,
-    "ranking": 3741,
+    "ranking": 3743,
     "report": 3101,
     "review": 1088,
     "rows": 1819,
     "serving": 1428,
-    "single files": 2043,
+    "single files": 2044,
     "stream": 1954,
     "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_426, "tests": 53_362, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_423, "tests": 53_394, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -20,7 +20,8 @@ from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import ErrorKind, InputError, too_few_rows
 from rareclass.explain.explaining import explain, strongest_of
 from rareclass.explain.near_cases import case_features, nearest_of
-from rareclass.labels.two_classes import label_column, missing_labels, refuse_missing
+from rareclass.labels.spelling import missing_labels, refuse_missing
+from rareclass.labels.two_classes import label_column
 from rareclass.labels.wrong_labels import WrongLabels, limit_wrong_labels
 from rareclass.parameters import check_whole
 

@@ -345,7 +345,6 @@ def test_the_band_holds_for_all_thresholds_and_reaches_the_share():
 
 
 N_RARE, N_MAJORITY, APART = 30, 600, 2.5
-PREVALENCE = 0.1
 
 
 def prevalence_free(t):
@@ -379,96 +378,6 @@ def test_it_holds_as_often_as_it_says(rule):
         for _ in range(samples)
     ]
     assert np.mean(held) >= CONFIDENCE - 2.0 * math.sqrt(0.09 / samples)
-
-
-@st.composite
-def in_groups(draw):
-    y, scores = draw(scored())
-    random = np.random.default_rng(draw(st.integers(0, 2**32)))
-    return y, scores, random.integers(0, draw(st.integers(1, len(y))), len(y))
-
-
-def trials_by_hand(hits, counted, groups, every=None):
-    """Rows over their design effect: that of a ratio, and two more groups whose rows are alike."""
-    size = np.bincount(groups, counted if every is None else every)
-    made_up = (size @ size) / size.sum()
-    each = [(hits[groups == g].sum(), counted[groups == g].sum()) for g in np.unique(groups)]
-    each = [(a, n) for a, n in each if n]
-    rows = sum(n for _, n in each)
-    share, alike = sum(a for a, _ in each) / rows, sum(n * n for _, n in each) / rows
-    effect = alike
-    if 0 < share < 1:
-        effect = sum((a - share * n) ** 2 for a, n in each) / (rows * share * (1 - share))
-    return rows * (len(each) + 2) / (len(each) * effect + 2 * made_up), 0 < share < 1
-
-
-@given(in_groups())
-@draws(60)
-def test_rows_of_groups_count_by_their_design_effect(table):
-    y, scores, groups = table
-    held = HeldOutCuts.read(y, scores, groups=groups)
-    called = [scores > held.threshold(cut) for cut in range(len(held.trials))]
-    of_cuts = [
-        trials_by_hand(above & y, above, groups, scores > -np.inf)[0] for above in called[1:]
-    ]
-    np.testing.assert_allclose(held.trials[1:], np.minimum(of_cuts, held.ends[1:]))
-    is_all = np.ones(len(y), bool)
-    classes = (y, held.rare_trials), (~y, held.majority_trials), (is_all, held.row_trials)
-    for counted, trials in classes:
-        found = [trials_by_hand(above & counted, counted, groups) for above in called]
-        some = [n for n, is_between in found if is_between] or [n for n, _ in found]
-        assert trials == pytest.approx(min(*some, counted.sum()))
-    assert held.alike == pytest.approx(len(y) / held.row_trials)
-    # Copies of a row are rows of its group.
-    copies = np.random.default_rng(0).integers(1, 4, len(y))
-    weighed = HeldOutCuts.read(y, scores, copies, groups=groups)
-    y, scores, groups = (np.repeat(each, copies) for each in table)
-    copied = HeldOutCuts.read(y, scores, groups=groups)
-    for name in ("ranks", "trials", "rare_trials", "majority_trials", "row_trials"):
-        np.testing.assert_allclose(getattr(weighed, name), getattr(copied, name), err_msg=name)
-
-
-def rows_in_groups(random, n_groups, size, alike):
-    """Groups of one class, of `size` rows on the mean, with `alike` of the variance in common."""
-    group = np.repeat(np.arange(n_groups), random.geometric(1.0 / size, n_groups))
-    y, of_group = random.random(n_groups) < PREVALENCE, random.normal(size=n_groups)
-    noise = random.normal(size=len(group))
-    scores = np.sqrt(alike) * of_group[group] + np.sqrt(1.0 - alike) * noise
-    return y[group], scores + APART * y[group], group
-
-
-BATCH = 300
-HOLDS_IN_GROUPS = {
-    Rule.min_precision(0.3): lambda t, _: true_precision(t, PREVALENCE) >= 0.3,
-    Rule.min_recall(0.7): lambda t, _: prevalence_free(t)[0] >= 0.7,
-    Rule.max_fpr(0.1): lambda t, _: prevalence_free(t)[1] <= 0.1,
-    Rule.max_alerts(40, rows=BATCH): lambda t, scores: (scores[:BATCH] > t).sum() <= 40,
-}
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(("size", "alike"), [(4, 1.0), (8, 0.6)])
-@pytest.mark.parametrize("rule", HOLDS_IN_GROUPS, ids=lambda rule: rule.words)
-def test_it_holds_as_often_for_rows_of_groups(rule, size, alike):
-    random, broken, promised = np.random.default_rng(0), [], 0
-    for _ in range(1000 if thorough() else 120):
-        y, scores, group = rows_in_groups(random, 400, size, alike)
-        chosen = rule.choose(y, scores, groups=group)
-        promised += chosen.met
-        later = rows_in_groups(random, 400, size, alike)[1]
-        broken.append(chosen.met and not HOLDS_IN_GROUPS[rule](chosen.threshold, later))
-    assert np.mean(broken) <= 0.1 + 2.0 * math.sqrt(0.09 / len(broken))
-    assert promised >= 0.9 * len(broken)
-
-
-def test_too_few_groups_promise_nothing_and_say_so():
-    y, group = np.arange(300) < 60, np.repeat(np.arange(15), 20)
-    scores = np.random.default_rng(0).normal(size=300) + 5.0 * y
-    assert Rule.min_recall(0.7).choose(y, scores).met
-    chosen = Rule.min_recall(0.9).choose(y, scores, groups=group)
-    assert not chosen.met
-    assert chosen.n_independent < 22
-    assert f"(they count as {chosen.n_independent:,.0f} independent ones)" in chosen.says()
 
 
 def test_precision_that_crosses_the_share_three_times():

@@ -9,6 +9,8 @@ from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import beta
 
 from oracles.metrics import placements_by_pairs, samples
+from rareclass.decide import ThresholdRule
+from rareclass.errors import InputError
 from rareclass.metrics import average_precision, interval, partial_auc, roc_auc
 from rareclass.metrics.areas import (
     area_estimate,
@@ -172,3 +174,21 @@ def test_nominal_95_percent_intervals_cover(shift, least):
         )
         hits += [i.low <= true <= i.high for i, true in zip(intervals, truth, strict=True)]
     assert (hits / n_samples >= least).all(), hits / n_samples
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"y": [0, 1]},
+        {"scores": [1.0, np.nan, 3.0, 4.0]},
+        {"groups": [1, 2]},
+        {"sample_weight": [1.0]},
+        {"y": [], "scores": [], "groups": []},
+    ],
+)
+def test_of_one_column_of_scores_no_error_names_another(changes):
+    columns = {"y": [0, 1, 1, 0], "scores": [1.0, 2.0, 3.0, 4.0], "groups": [1, 1, 2, 2]}
+    for ask in (partial(interval, "roc_auc"), ThresholdRule.min_recall(0.5).choose):
+        with pytest.raises(InputError) as refusal:
+            ask(**columns | changes)
+        assert "scores_a" not in str(refusal.value)

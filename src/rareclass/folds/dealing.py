@@ -8,17 +8,8 @@ import narwhals as nw
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, counted, label_error
-from rareclass.labels.spelling import rows_of_each
-from rareclass.labels.two_classes import (
-    class_position,
-    classes_of,
-    label_column,
-    missing_labels,
-    plain,
-    rarest,
-    refuse_missing,
-    unmasked,
-)
+from rareclass.labels.spelling import missing_labels, plain, refuse_missing, rows_of_each
+from rareclass.labels.two_classes import class_position, classes_of, label_column, rarest, unmasked
 from rareclass.parameters import is_number
 
 # The fold of rows that every fold learns from, and none scores.

@@ -17,7 +17,8 @@ from rareclass.folds.dealing import (
     read_span,
     read_times,
 )
-from rareclass.labels.two_classes import different, label_array, plain
+from rareclass.labels.spelling import plain
+from rareclass.labels.two_classes import different, label_array
 from rareclass.parameters import check_choice, check_whole
 
 

@@ -21,7 +21,7 @@ from rareclass.hyperball.pool import (
 from rareclass.hyperball.problem import BallProblem, BallSpace, InputSpace, Points
 from rareclass.hyperball.solver import BallSolution, one_class_center, solve_ball
 from rareclass.labels.partial_labels import PartialLabels
-from rareclass.labels.two_classes import plain
+from rareclass.labels.spelling import plain
 
 # A row on the sphere is inside, whatever rounding made of its distance.
 _ROUNDING = 1e-9

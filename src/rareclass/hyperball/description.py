@@ -10,7 +10,7 @@ from scipy import sparse
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Background
 from rareclass.hyperball.problem import InputSpace, Points
-from rareclass.labels.two_classes import plain
+from rareclass.labels.spelling import plain
 from rareclass.rows.source import stacked
 
 # Quantiles that bound the typical range of the inside and of the outside.

@@ -17,7 +17,7 @@ from rareclass.hyperball.problem import BallSpace, InputSpace, Points, kernel_sp
 from rareclass.hyperball.solver import one_class_center
 from rareclass.kernels.kernels import make_kernel, mean_width, needs_width
 from rareclass.labels.partial_labels import PartialLabels
-from rareclass.labels.two_classes import plain
+from rareclass.labels.spelling import plain
 from rareclass.parameters import check_number, check_whole, is_number
 from rareclass.rows import ArrayRows, Block, Rows, RowSource
 from rareclass.rows.source import equal_rows

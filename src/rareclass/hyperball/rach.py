@@ -22,7 +22,7 @@ from rareclass.hyperball.description import BallPicture, Description, describe, 
 from rareclass.hyperball.pool import SHARE, RACHParameters, Survey, make_space, survey
 from rareclass.hyperball.problem import KernelSpace
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
-from rareclass.labels.two_classes import plain
+from rareclass.labels.spelling import plain
 from rareclass.rows import ArrayRows, Block
 
 

@@ -32,7 +32,7 @@ from rareclass.hyperball.choice import (
 from rareclass.hyperball.pool import SHARE, SOLVED, BallParameters, survey, with_balls
 from rareclass.hyperball.rach import RACH, BallClassifier
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
-from rareclass.labels.two_classes import plain
+from rareclass.labels.spelling import plain
 from rareclass.machine import track
 from rareclass.parameters import check_whole
 

@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import first_names, label_error, nearest_name, setting
-from rareclass.labels.spelling import codes_among, label_value, rows_of_each
+from rareclass.labels.spelling import (
+    codes_among,
+    label_value,
+    missing_labels,
+    plain,
+    refuse_missing,
+    rows_of_each,
+)
 from rareclass.labels.two_classes import (
     Labels,
     all_but_one,
@@ -14,9 +21,6 @@ from rareclass.labels.two_classes import (
     label_array,
     label_column,
     largest,
-    missing_labels,
-    plain,
-    refuse_missing,
     row_weights,
 )
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.labels.spelling import spelled_as
+from rareclass.labels.spelling import missing_labels, plain, refuse_missing, spelled_as
 from rareclass.labels.states import UNKNOWN
 from rareclass.labels.two_classes import (
     class_position,
@@ -14,10 +14,7 @@ from rareclass.labels.two_classes import (
     label_array,
     label_column,
     labels_named,
-    missing_labels,
-    plain,
     rare_among,
-    refuse_missing,
     row_weights,
 )
 

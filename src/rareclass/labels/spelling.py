@@ -1,4 +1,4 @@
-"""Spellings of labels: which texts are one label, which only look alike, and their order.
+"""Spellings of labels: which are one label, which only look alike, which are none; their order.
 
 Estimators, files, streams and the command line all ask here: ``Yes``, ``yes`` and ``YES`` are one
 label, and so are ``1`` and ``1.0``, however they arrive.
@@ -179,3 +179,36 @@ def spelled_as(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     if not class_of:
         return y
     return np.array([class_of.get(label, label) for label in y.tolist()], dtype=object)
+
+
+def missing_labels(y: np.ndarray) -> np.ndarray:
+    """Rows whose label is None, NaN, infinite, a missing value of pandas, or an invisible text."""
+    if y.dtype.kind in "fmM":
+        return np.flatnonzero(~np.isfinite(y))
+    if y.dtype.kind not in "OU":
+        return np.empty(0, dtype=int)
+    names = ("NoneType", "NAType", "NaTType")
+    return np.flatnonzero(
+        [
+            type(v).__name__ in names
+            or (isinstance(v, float) and not np.isfinite(v))
+            or (isinstance(v, str) and not v.isalnum() and label_value(v) == "")
+            for v in y.tolist()
+        ]
+    )
+
+
+def refuse_missing(y: np.ndarray, instead: str = "", kept: np.ndarray | None = None) -> None:
+    """Raise `InputError` on a row without a label; `instead` says what else to do with such rows.
+
+    `kept` are the numbers of the rows of `y`, where they are not all rows.
+    """
+    for row in (missing_labels(y) if kept is None else kept[missing_labels(y)])[:1].tolist():
+        message = f"Input y contains NaN or infinity, or no label at all: row {row}."
+        remedy = f"Drop the rows without a label{instead}."
+        raise InputError(message, remedy, ErrorKind.LABELS, row=row)
+
+
+def plain(label: Any) -> Any:
+    """A label as a user writes it: 1, and not np.int64(1)."""
+    return label.item() if isinstance(label, np.generic) else label

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
+from numbers import Complex, Real
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -19,8 +19,10 @@ from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.spelling import (
     codes_among,
     in_order,
-    label_value,
     merge_spellings,
+    missing_labels,
+    plain,
+    refuse_missing,
     refuse_two_words_for_yes,
     rows_of_each,
 )
@@ -398,17 +400,6 @@ def _stretches(n_rows: int) -> list[slice]:
     return [slice(start, start + _STRETCH_ROWS) for start in range(0, n_rows, _STRETCH_ROWS)]
 
 
-def refuse_missing(y: np.ndarray, instead: str = "", kept: np.ndarray | None = None) -> None:
-    """Raise `InputError` on a row without a label; `instead` says what else to do with such rows.
-
-    `kept` are the numbers of the rows of `y`, where they are not all rows.
-    """
-    for row in (missing_labels(y) if kept is None else kept[missing_labels(y)])[:1].tolist():
-        message = f"Input y contains NaN or infinity, or no label at all: row {row}."
-        remedy = f"Drop the rows without a label{instead}."
-        raise InputError(message, remedy, ErrorKind.LABELS, row=row)
-
-
 def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.ndarray | None:
     """The weight of every row, at or above 0; None without weights. Refuses text, by its row.
 
@@ -483,10 +474,12 @@ def _plain_labels(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
         has_zone = isinstance(label, datetime) and label.tzinfo is not None
         if has_zone or not isinstance(label, fit):
             name = type(label).__name__ + " with a time zone" * has_zone
+            is_complex = isinstance(label, Complex)
+            what = "Complex data not supported" if is_complex else "Unknown label type"
             raise label_error(
-                f"Unknown label type: the label of row {row} is a {name}.",
-                "Complex data not supported, nor any type but words, numbers, truth values and "
-                "dates (throughout): pass [str(label) for label in y].",
+                f"{what}: the label of row {row} is a {name}.",
+                "Give words, numbers or truth values, or dates throughout: pass [str(label) for "
+                "label in y].",
                 row=row,
             )
     if of_dates:
@@ -504,25 +497,3 @@ def unmasked(values: Any) -> Any:
     if values.dtype.kind in "mM":
         return values.filled(values.dtype.type("NaT"))
     return np.where(values.mask, None, values.data.astype(object))
-
-
-def missing_labels(y: np.ndarray) -> np.ndarray:
-    """Rows whose label is None, NaN, infinite, a missing value of pandas, or an invisible text."""
-    if y.dtype.kind in "fmM":
-        return np.flatnonzero(~np.isfinite(y))
-    if y.dtype.kind not in "OU":
-        return np.empty(0, dtype=int)
-    names = ("NoneType", "NAType", "NaTType")
-    return np.flatnonzero(
-        [
-            type(v).__name__ in names
-            or (isinstance(v, float) and not np.isfinite(v))
-            or (isinstance(v, str) and not v.isalnum() and label_value(v) == "")
-            for v in y.tolist()
-        ]
-    )
-
-
-def plain(label: Any) -> Any:
-    """A label as a user writes it: 1, and not np.int64(1)."""
-    return label.item() if isinstance(label, np.generic) else label

@@ -222,7 +222,7 @@ def level_cells(
 
     Refuses what `check_scores` and the reading of levels refuse, and rows of fewer than two levels.
     """
-    from rareclass.labels.two_classes import plain
+    from rareclass.labels.spelling import plain
 
     order, codes, value, weight = read_levels(y, scores, sample_weight, levels)
     # By level first: two bytes a code are sorted by counting. Then by score, keeping that order.

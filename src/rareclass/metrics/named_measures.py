@@ -95,7 +95,7 @@ def interval(
     """
     normal_quantile(level)
     if groups is not None:
-        pair = split_pair(y, scores, scores, sample_weight, groups)
+        pair = split_pair(y, scores, scores, sample_weight, groups, "scores")
         return known_measure(measure, EVIDENCE, options)(pair, **options).a(level)
     make = known_measure(measure, _ESTIMATES, options)
     if measure in _OF_COLUMNS:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rareclass.errors import ErrorKind, InputError, bad_cell
-from rareclass.labels.two_classes import label_array, missing_labels
+from rareclass.labels.spelling import missing_labels
+from rareclass.labels.two_classes import label_array
 
 FloatArray = NDArray[np.float64]
 
@@ -213,21 +214,23 @@ def split_pair(
     scores_b: ArrayLike,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    name: str = "scores_a",
 ) -> ScoredPair:
     """Check the columns against each other and split them by class.
 
     As `split_scores`, for two columns of scores, and a column of groups that may hold numbers or
-    names but no missing ones. O(n) time and memory; groups are sorted.
+    names but no missing ones. Errors call the first column of scores `name`. O(n) time and memory;
+    groups are sorted.
     """
-    a = score_column(scores_a, "scores_a")
-    b = score_column(scores_b, "scores_b", a.size, "scores_a")
-    label = label_column(y, a.size, "scores_a")
+    a = score_column(scores_a, name)
+    b = score_column(scores_b, "scores_b", a.size, name)
+    label = label_column(y, a.size, name)
     weight, group, n_groups = None, None, 0
     if sample_weight is not None:
         weight = amount_column(sample_weight, "sample_weight", a.size)
     if groups is not None:
         group, n_groups = group_codes(groups, a.size, None if weight is None else weight > 0)
-    rare, majority = _by_class("scores_a", label, weight, [a, b, weight, group])
+    rare, majority = _by_class(name, label, weight, [a, b, weight, group])
     return ScoredPair(ClassPair(*rare), ClassPair(*majority), n_groups, a.size)
 
 
@@ -235,7 +238,7 @@ def group_codes(
     groups: ArrayLike, n_rows: int, kept: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.intp], int]:
     """Numbers of the groups among the rows kept, in sorted order of their names where they sort."""
-    column = read_column(groups, "groups", n_rows, "scores_a")
+    column = read_column(groups, "groups", n_rows, "y")
     missing = np.asarray(column != column, dtype=bool) | np.asarray(column == None)  # noqa: E711
     _refuse(missing, column, "groups", "is missing", "Give rows without a group one each.")
     codes = np.zeros(n_rows, np.intp)

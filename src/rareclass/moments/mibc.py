@@ -20,7 +20,8 @@ from rareclass.estimators.estimator import (
 from rareclass.estimators.rankings import linear_scores
 from rareclass.findings import warn
 from rareclass.labels.partial_labels import StreamLabels
-from rareclass.labels.two_classes import Labels, plain, row_weights
+from rareclass.labels.spelling import plain
+from rareclass.labels.two_classes import Labels, row_weights
 from rareclass.machine import all_or_nothing, in_one_thread
 from rareclass.moments.covariance import CovarianceModel
 from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of

@@ -11,7 +11,8 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import RankScorer, read_features, same_columns
 from rareclass.kernels.expansion import block_rows
 from rareclass.kernels.kernels import DistanceKernel, FeatureScaled, Kernel, Matrix, squared_norms
-from rareclass.labels.two_classes import Labels, RowNumbers, plain, read_labels
+from rareclass.labels.spelling import plain
+from rareclass.labels.two_classes import Labels, RowNumbers, read_labels
 from rareclass.machine import one_blas_thread
 from rareclass.ranking.losses import SmoothedHinge, make_loss
 from rareclass.ranking.machine import KernelMachine

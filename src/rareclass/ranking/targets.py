@@ -17,7 +17,8 @@ from rareclass.decide.threshold import threshold_between, thresholds_of_codes
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import learn_calibration, learn_level_calibration
 from rareclass.folds.score_scale import MajorityScores, match_majority
-from rareclass.labels.two_classes import Labels, plain
+from rareclass.labels.spelling import plain
+from rareclass.labels.two_classes import Labels
 from rareclass.metrics import mauc, roc_auc
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.ranking.losses import LabellingLoss, Loss
