@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1954,
     "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_423, "tests": 53_394, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_423, "tests": 53_396, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

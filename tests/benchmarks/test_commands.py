@@ -56,11 +56,13 @@ def test_calls_of_estimators_fit_their_signatures(path):
 
 
 def test_list_runs_nothing(tmp_path, capsys):
+    """Without the data folder some benchmarks have nothing to list, and say so."""
     for name in run.BENCHMARKS:
         file = tmp_path / "none.json"
         assert run.main([name, "--list", "--json", str(file)]) == 0
         assert not file.exists()
-        assert "0 runs done" in capsys.readouterr().out
+        printed = capsys.readouterr().out
+        assert "0 runs done" in printed or "left out, not in the data folder" in printed
 
 
 def command(tmp_path, *words):
