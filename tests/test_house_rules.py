@@ -30,7 +30,7 @@ RIDDLES = re.compile(
 MOST_CODE = {
     "cli": 2914,
     "compare": 1397,
-    "decide": 2070,
+    "decide": 1882,
     "encoding": 2860,
     "ensemble": 2955,
     "estimators": 348,
@@ -41,12 +41,12 @@ MOST_CODE = {
     "hyperball": 1892,
     "kernels": 588,
     "labels": 901,
-    "metrics": 1875,
+    "metrics": 2095,
     "model": 4036,
     "moments": 1574,
     "online": 2341,
     "ranking": 3743,
-    "report": 3101,
+    "report": 3122,
     "review": 1088,
     "rows": 1819,
     "serving": 1428,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1954,
     "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_423, "tests": 53_396, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_487, "tests": 53_446, "benchmarks": 17_875}
 MOST_FILES = 300
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -41,7 +41,7 @@ from sklearn.model_selection import TunedThresholdClassifierCV
 from benchmarks.decisions import command
 from benchmarks.markdown import table
 from rareclass.decide import DecisionClassifier, ThresholdRule
-from rareclass.decide.held_out_cuts import HeldOutCuts
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.scored_classes import FloatArray
 
 CONFIDENCE = 0.9

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
 from decide.test_threshold_rules import APART, Rule, prevalence_free, scored, true_precision
 from draws import draws, thorough
-from rareclass.decide.held_out_cuts import HeldOutCuts
+from rareclass.metrics import missed_case_measures
+from rareclass.metrics.held_out_cuts import HeldOutCuts
+from rareclass.metrics.intervals import exact_interval, trials_of_share
+from rareclass.report.scores_section import ReliabilityDisplay
+from rareclass.report.subgroups import Subgroups
+from rareclass.report.threshold_table import ThresholdTable
 
 PREVALENCE, BATCH = 0.1, 300
 
@@ -45,6 +51,9 @@ def test_rows_of_groups_count_by_their_design_effect(table):
         trials_by_hand(above & y, above, groups, scores > -np.inf)[0] for above in called[1:]
     ]
     np.testing.assert_allclose(held.trials[1:], np.minimum(of_cuts, held.ends[1:]))
+    for above, trials in zip(called, held.trials, strict=True):
+        found = trials_of_share(y, above, group=groups)
+        np.testing.assert_allclose(found, (trials * np.mean(y[above]) if trials else 0.0, trials))
     is_all = np.ones(len(y), bool)
     classes = (y, held.rare_trials), (~y, held.majority_trials), (is_all, held.row_trials)
     for counted, trials in classes:
@@ -101,3 +110,44 @@ def test_too_few_groups_promise_nothing_and_say_so():
     assert not chosen.met
     assert chosen.n_independent < 22
     assert f"(they count as {chosen.n_independent:,.0f} independent ones)" in chosen.says()
+
+
+def rows_with_probabilities(random, n_groups, size, alike):
+    """Rows of a group have one probability, and so much of what decides their class in common."""
+    group = np.repeat(np.arange(n_groups), size)
+    of_group, own = random.normal(size=n_groups), random.normal(size=len(group))
+    probability = special.expit(random.normal(size=n_groups) - 2.5)[group]
+    fate = np.sqrt(alike) * of_group[group] + np.sqrt(1.0 - alike) * own
+    return special.ndtr(fate) < probability, probability, group
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(("size", "alike"), [(4, 1.0), (8, 0.3), (20, 0.6)])
+def test_intervals_of_a_report_hold_for_rows_of_groups(size, alike):
+    random, bins, days, costs = np.random.default_rng(1), [], [], []
+    for _ in range(400 if thorough() else 40):
+        y, probability, group = rows_with_probabilities(random, 1600 // size, size, alike)
+        reliable = ReliabilityDisplay.of(y, probability, groups=group)
+        bins.append(reliable.n_off / len(reliable.found))
+        day, threshold = group * 8 // (group[-1] + 1), np.quantile(probability, 0.8)
+        of_days = Subgroups.of("day", day, y, probability, threshold, groups=group)
+        days.append(bool(of_days.worse))
+        prices = {"fp": 1.0, "fn": 5.0}
+        table = ThresholdTable.of(y, probability, own=0.1, costs=prices, groups=group)
+        missed, false = 5.0 * probability, 1.0 - probability
+        _, low, high = table.cost.at(table.own)
+        costs.append(not low <= np.where(probability > 0.1, false, missed).sum() <= high)
+    # Where rows count, 12 to 35 % of the bins, 24 to 93 % of the days and 19 to 38 % of the costs.
+    assert max(map(np.mean, (bins, days, costs))) <= 0.05 + 2.0 * math.sqrt(0.05 / len(bins))
+
+
+@given(in_groups(), st.floats(0.01, 0.99))
+@draws(20)
+def test_measures_with_missed_cases_have_the_intervals_of_the_threshold(table, missed):
+    y, scores, groups = table
+    threshold = np.median(scores)
+    found = missed_case_measures(y, scores, threshold, missed_cases=missed, groups=groups)
+    called, cases, _ = HeldOutCuts.read(y, scores, groups=groups, may_tie=True).tests_at(threshold)
+    assert found.recall == exact_interval(*cases, 0.95)
+    precision = np.minimum(np.divide(exact_interval(*called, 0.95), 1.0 - missed), 1.0)
+    assert found.precision == pytest.approx(precision) if called[1] else found.precision is None

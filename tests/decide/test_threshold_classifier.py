@@ -14,10 +14,10 @@ from sklearn.preprocessing import StandardScaler
 from faults import refused
 from rareclass.decide import DecisionClassifier, ReviewBand, ThresholdRule
 from rareclass.decide.decision_classifier import _REFITTED
-from rareclass.decide.held_out_cuts import GROUPED
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, finding_of
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
+from rareclass.metrics.held_out_cuts import GROUPED
 
 N = 600
 RANDOM = np.random.default_rng(0)

@@ -20,9 +20,9 @@ from rareclass.decide.alert_budget import (
     covered_periods,
 )
 from rareclass.decide.constraints import _ranks, precision_band, sequence_bounds
-from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import InputError
 from rareclass.findings import FindingKind
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import (
     chance_of_at_least,
     chance_of_at_most,

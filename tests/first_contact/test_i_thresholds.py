@@ -16,9 +16,9 @@ from rareclass.cli.rule import RuleOptions
 from rareclass.decide import ThresholdRule
 from rareclass.decide.alert_budget import AtMostAlertsAPeriod, covered_periods
 from rareclass.decide.constraints import USEFUL_RECALL, sequence_bounds
-from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.model.times import times_of
 
 Rule = ThresholdRule

@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rareclass.decide import ThresholdRule
-from rareclass.decide.held_out_cuts import GROUPED
 from rareclass.encoding.typed_table import distinct_rows, read_table
 from rareclass.errors import InputError
 from rareclass.findings import TableWarning
@@ -18,6 +17,7 @@ from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.mibc_method import MIBCMethod
 from rareclass.fit.training import train
 from rareclass.fit.training_set import FitSettings, read_training_set
+from rareclass.metrics.held_out_cuts import GROUPED
 from rareclass.model.facts import facts_as_json
 from rareclass.model.threshold import DecisionRule, with_threshold
 from rareclass.tables.table_file import open_table

@@ -13,8 +13,8 @@ import numpy as np
 from scipy import special
 
 from rareclass.decide.constraints import HELD_OUT, ChosenCut, Constraint, Share
-from rareclass.decide.held_out_cuts import HeldOutCuts, running_sums
 from rareclass.errors import ErrorKind, InputError, combination_error, counted, setting_error
+from rareclass.metrics.held_out_cuts import HeldOutCuts, running_sums
 from rareclass.metrics.intervals import chance_of_at_most, upper_bound
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import check_whole

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.constraints import USEFUL_RECALL, ChosenCut
-from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.findings import Finding, FindingKind
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import Interval, exact_interval
 from rareclass.stored import plain_data
 
@@ -194,9 +194,12 @@ def describe(
 ) -> ChosenThreshold:
     """Describe the threshold of a cut, with intervals and findings."""
     cut, level = found.cut, _LEVEL if confidence is None else confidence
-    recall, fpr = (exact_interval(float(hits[cut]), n, level) for hits, n in held.tests)
+    tests = held.tests_of(cut)
+    precision, recall, fpr = (exact_interval(*each, level) for each in tests)
     alerts, rows = float(held.rare[cut] + held.majority[cut]), held.n_rare + held.n_majority
     findings, bound = [], float(found.bound)
+    if alerts and prevalence is not None:
+        precision = precision_at(*tests[1:], level, prevalence)
     if alerts == 0:
         findings.append(Finding(FindingKind.NO_ALERTS, {"rule": rule}))
     if found.guaranteed and held.inexact:
@@ -215,7 +218,7 @@ def describe(
         shortfall=0.0,
         alerts=alerts,
         rows=rows,
-        precision=_precision(held, cut, level, prevalence),
+        precision=precision,
         recall=recall,
         false_positive_rate=fpr,
         level=level,
@@ -226,16 +229,6 @@ def describe(
         findings=tuple(findings),
     )
     return chosen if found.met else chosen.failing(bound)
-
-
-def _precision(held: HeldOutCuts, cut: int, level: float, prevalence: float | None) -> Interval:
-    """Precision above a cut; at another prevalence from intervals of both classes, half each."""
-    if prevalence is None or held.trials[cut] <= 0:
-        trials = float(held.trials[cut])
-        value = held.precisions(None)[cut] if trials > 0 else 0.0
-        return exact_interval(float(value) * trials, trials, level)
-    found, false = ((float(hits[cut]), n) for hits, n in held.tests)
-    return precision_at(found, false, level, prevalence)
 
 
 def precision_at(

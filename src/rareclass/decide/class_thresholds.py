@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.threshold import nearest_cut, steps, threshold_of_cut
+from rareclass.decide.threshold import nearest_cut
+from rareclass.metrics.held_out_cuts import steps, threshold_of_cut
 from rareclass.metrics.scored_classes import FloatArray
 
 # Chosen on six tables of benchmarks.several_classes, from 0, 1/4, 1/2, 3/4 and 1.

@@ -14,10 +14,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from rareclass.decide.held_out_cuts import HeldOutCuts
-from rareclass.decide.threshold import EQUAL, nearest_cut
+from rareclass.decide.threshold import nearest_cut
 from rareclass.errors import ErrorKind, InputError
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import (
+    EQUAL,
     chance_of_at_least,
     chance_of_at_most,
     lower_bound,

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.errors import too_few_rows
+from rareclass.metrics.held_out_cuts import between, steps, widest_gap
+from rareclass.metrics.intervals import EQUAL
 from rareclass.metrics.rare_cells import place_rows
 from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_scores
-
-# Sums of fractional weights that are equal on paper differ by rounding.
-EQUAL = 1e-12
 
 
 def balanced_accuracy_threshold(
@@ -63,41 +62,9 @@ def threshold_between(split: ScoredClasses) -> float:
     return between(float(lower[widest]), float(upper[widest]))
 
 
-def widest_gap(lower: FloatArray, upper: FloatArray, among: np.ndarray) -> int:
-    """Return the widest of some gaps between scores; of equally wide ones the highest.
-
-    >>> widest_gap(np.array([0.0, 2.0, 5.0]), np.array([2.0, 4.0, 6.0]), np.arange(3))
-    1
-    """
-    with np.errstate(over="ignore"):
-        width = upper[among] - lower[among]
-    return int(among[np.lexsort((upper[among], width))[-1]])
-
-
-def steps(ordered: FloatArray) -> np.ndarray:
-    """Return the cuts of ordered scores: how many come before each distinct one, and all."""
-    new = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1  # no differences: two may be infinite
-    return np.concatenate([[0], new, [len(ordered)]])
-
-
 def nearest_cut(above: FloatArray, wanted: float) -> int:
     """Return the cut with as many rows above as wanted, nearly; of two the one with fewer."""
     return int(np.abs(above - wanted).argmin())
-
-
-def threshold_of_cut(scores: FloatArray, n_above: int, lowest: float = -np.inf) -> float:
-    """Return a threshold that the first scores are above, of scores from the highest down.
-
-    `lowest` is the threshold that all are above.
-    """
-    below = float(scores[n_above]) if n_above < len(scores) else lowest
-    return between(below, float(scores[n_above - 1])) if n_above else below
-
-
-def between(low: float, high: float) -> float:
-    """Return a number t with ``low <= t < high``, the midpoint where floats have one."""
-    middle = low / 2 + high / 2
-    return middle if low <= middle < high else low
 
 
 def level_thresholds(

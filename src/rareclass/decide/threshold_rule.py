@@ -24,9 +24,9 @@ from rareclass.decide.constraints import (
     GreatestFBeta,
     LeastCost,
 )
-from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.findings import Finding, FindingKind
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.parameters import check_number, check_prevalence
 from rareclass.stored import plain_data
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from rareclass.metrics.scored_classes import FloatArray
@@ -12,6 +13,10 @@ from rareclass.table_block import TableBlock
 
 LEAST_P = 1e-12
 _STEPS = 60  # of a bisection
+# Sums of fractional weights that are equal on paper differ by rounding.
+EQUAL = 1e-12
+# Groups of like rows that are added to those of a sample: few groups show little of how alike.
+_MADE_UP = 2.0
 
 
 class Interval(NamedTuple):
@@ -297,3 +302,53 @@ def exact_interval(hits: float, trials: float, level: float) -> Interval:
     value = hits / trials
     low, high = float(lower_bound(hits, trials, tail)), float(upper_bound(hits, trials, tail))
     return Interval(value, min(low, value), max(high, value))
+
+
+def trials_of_share(
+    is_hit: NDArray[np.bool_],
+    among: NDArray[np.bool_],
+    weight: FloatArray | None = None,
+    group: NDArray[np.intp] | None = None,
+) -> tuple[float, float]:
+    """Hits and trials of the share of hits among some rows, as a test of it counts them.
+
+    Whole weights are copies; with others rows count as so many as have the same variance (Kish),
+    and rows of a group, one code each, as `trials_of_groups` says. O(n).
+    """
+    every = np.ones(len(among)) if weight is None else weight
+    rows = np.where(among, every, 0.0)
+    hits, n = float(rows @ is_hit), float(rows.sum())
+    if n == 0.0:
+        return 0.0, 0.0
+    trials = n if (every == np.round(every)).all() else n**2 / float(rows @ rows)
+    if group is not None:
+        of_hits, of_rows, of_all = (
+            np.bincount(group, each) for each in (rows * is_hit, rows, every)
+        )
+        share, squares = hits / n, np.array([of_rows @ of_rows, of_all @ of_all])
+        spread = float(np.square(of_hits - share * of_rows).sum())
+        sizes, n_groups = np.array([n, every.sum()]), float((of_rows > 0.0).sum())
+        trials = min(trials, float(trials_of_groups(sizes, share, spread, squares, n_groups)[0]))
+    return hits * (trials / n), trials
+
+
+def trials_of_groups(
+    every: Any, share: Any, spread: Any, squares: Any, n_groups: Any
+) -> FloatArray:
+    r"""Trials that vary as a share of rows of groups does (Korn and Graubard 1998).
+
+    .. math:: n \Big/ \frac{G e + 2 k_1}{G + 2}, \quad
+        e = \frac{\sum_g (a_g - p n_g)^2}{n p (1 - p)}, \quad k = \frac{\sum_g n_g^2}{n}
+
+    with a share p of n rows (`every`) in G groups, a group's :math:`a_g` of :math:`n_g` rows. The
+    design effect e is that of the linearised variance of a ratio (`spread`). It is k where rows of
+    a group are all alike, and where a share of 0 or 1 says nothing of it. Few groups need two more,
+    all alike and as large as those of all rows (:math:`k_1` is the last k).
+    """
+    tiny = np.finfo(float).tiny
+    alike = np.atleast_1d(squares) / np.maximum(every, tiny)
+    some = (share > EQUAL) & (share < 1.0 - EQUAL)
+    variance = np.where(some, every * share * (1.0 - share), 1.0)
+    effect = n_groups * np.where(some, spread / variance, alike) + _MADE_UP * alike[-1]
+    trials: FloatArray = every * (n_groups + _MADE_UP) / np.maximum(effect, tiny)
+    return trials

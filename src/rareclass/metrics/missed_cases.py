@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import setting_error
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import Interval, exact_interval
 from rareclass.metrics.named_measures import interval
 from rareclass.metrics.scored_classes import score_column
@@ -55,7 +56,7 @@ def check_missed_cases(asked: Any) -> None:
 
 
 def missed_case_measures(
-    y: Any, scores: Any, threshold: float, *, missed_cases: float
+    y: Any, scores: Any, threshold: float, *, missed_cases: float, groups: Any = None
 ) -> MissedCaseMeasures:
     r"""Correct precision and average precision for cases that carry the label of the majority.
 
@@ -73,6 +74,8 @@ def missed_case_measures(
         Rows that score more are alerts.
     missed_cases : float
         Share of all cases that was missed, such as 0.2.
+    groups : array-like of shape (n,), optional
+        Rows of equal group count together in the intervals.
 
     Raises
     ------
@@ -91,17 +94,18 @@ def missed_case_measures(
     check_missed_cases(missed_cases)
     is_case = np.asarray(y, dtype=bool)
     scores = score_column(scores, "scores", len(is_case), "y")
-    recorded = interval("average_precision", is_case, scores, level=_LEVEL)
-    ratio, called = missed_cases / (1.0 - missed_cases), scores > threshold
-    n_cases, hits, alerts = (int(rows.sum()) for rows in (is_case, called & is_case, called))
-    precision = precision_with_missed(exact_interval(hits, alerts, _LEVEL), ratio)
+    recorded = interval("average_precision", is_case, scores, level=_LEVEL, groups=groups)
+    ratio = missed_cases / (1.0 - missed_cases)
+    held = HeldOutCuts.read(is_case, scores, groups=groups, may_tie=True)
+    of_called, of_cases, _ = held.tests_at(threshold)
+    precision = precision_with_missed(exact_interval(*of_called, _LEVEL), ratio)
     area = average_precision_with_missed(is_case, scores, ratio) / recorded.value
     return MissedCaseMeasures(
         float(missed_cases),
-        Interval(*map(float, precision)) if alerts else None,
-        exact_interval(hits, n_cases, _LEVEL),
+        Interval(*map(float, precision)) if of_called[1] else None,
+        exact_interval(*of_cases, _LEVEL),
         Interval(*(min(each * area, 1.0) for each in recorded)),
-        n_cases * (1.0 + ratio),
+        held.n_rare * (1.0 + ratio),
     )
 
 

@@ -390,7 +390,7 @@ def evaluate_file(
         table = decision_table(rows, threshold)
         if missed_cases is not None:
             corrected = missed_case_measures(
-                rare, rows.scores, threshold, missed_cases=missed_cases
+                rare, rows.scores, threshold, missed_cases=missed_cases, groups=rows.group
             )
         calibration = content.rare_calibration
         if calibration is not None:

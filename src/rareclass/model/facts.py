@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import counted, first_names
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import Interval, measures_block, widened
 from rareclass.model.targets import LevelFacts, RareClassFacts, TargetFacts
 from rareclass.stored import plain_data, read_fields, required, typed_value

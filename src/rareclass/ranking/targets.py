@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.decide.threshold import threshold_between, thresholds_of_codes
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import learn_calibration, learn_level_calibration
@@ -20,6 +19,7 @@ from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.labels.spelling import plain
 from rareclass.labels.two_classes import Labels
 from rareclass.metrics import mauc, roc_auc
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.ranking.losses import LabellingLoss, Loss
 from rareclass.ranking.losses.ordinal import OrdinalLoss

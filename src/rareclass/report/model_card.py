@@ -67,7 +67,7 @@ class JudgedModel:
             there = weight
             if held_out and model.stated_prevalence is not None:  # as many rare rows as stated
                 there = weights_at_prevalence(np.asarray(y), weight, calibration.prevalence)
-            reliability = ReliabilityDisplay.of(y, calibration(scores), there)
+            reliability = ReliabilityDisplay.of(y, calibration(scores), there, groups=groups)
         own, rows = model.threshold, (y, scores, weight)
         return cls(
             model,

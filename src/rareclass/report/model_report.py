@@ -65,7 +65,8 @@ def report_on_model(
     days = groups = None
     if rows.time is not None and rows.time_column is not None:
         names = day_of(rows.time).astype(str)
-        days = Subgroups.of(rows.time_column, names, rows.y, rows.scores, threshold, in_order=True)
+        scored, group = (rows.y, rows.scores, threshold), rows.group
+        days = Subgroups.of(rows.time_column, names, *scored, in_order=True, groups=group)
     if rows.groups is not None and options.groups is not None:
         groups = Subgroups.of(options.groups, rows.groups, rows.y, rows.scores, threshold)
     area = None if rows.checked is None else rows.checked.average_precision

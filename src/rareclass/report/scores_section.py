@@ -5,9 +5,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from rareclass.metrics.intervals import Interval, exact_interval
+from rareclass.metrics.intervals import Interval, exact_interval, trials_of_share
+from rareclass.metrics.scored_classes import group_codes
 from rareclass.report.drawing import (
     BAND,
     BLUE,
@@ -109,8 +110,11 @@ class ReliabilityDisplay(RankingDisplay):
         probabilities: ArrayLike,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
+        groups: Any = None,
     ) -> Self:
         """Sort rows into bins; O(n) time. `y` is True or 1 where a row is rare.
+
+        Rows of equal group count together in the intervals.
 
         Raises `ValueError` where a probability is not between 0 and 1.
         """
@@ -122,14 +126,15 @@ class ReliabilityDisplay(RankingDisplay):
         weight = np.ones(len(rare)) if sample_weight is None else np.asarray(sample_weight, float)
         edges = np.logspace(np.log10(_LOWEST), 0.0, int(-np.log10(_LOWEST) * _A_DECADE) + 1)
         bins = np.searchsorted(edges, given, side="right")
-        columns = (weight, weight * given, weight * rare, weight**2)
+        columns = (weight, weight * given, weight * rare)
         sums = np.array([np.bincount(bins, each, len(edges) + 1) for each in columns])
-        n_rows, expected, hits, squares = np.array(_merged(sums)).T
-        # Weighted rows count as the number of rows of equal variance.
-        trials = np.where(squares > n_rows, n_rows**2 / squares, n_rows)
+        firsts, kept = _merged(sums)
+        n_rows, expected, hits = kept
+        bins = np.searchsorted(firsts, bins, side="right") - 1
+        group = None if groups is None else group_codes(groups, len(rare))[0]
         found = (
-            exact_interval(*each, LEVEL)
-            for each in zip(hits / n_rows * trials, trials, strict=True)
+            exact_interval(*trials_of_share(rare, bins == place, weight, group), LEVEL)
+            for place in range(len(firsts))
         )
         return cls(
             tuple((expected / n_rows).tolist()),
@@ -166,23 +171,20 @@ class ReliabilityDisplay(RankingDisplay):
         ax.legend()
 
 
-def _merged(sums: Floats) -> list[Floats]:
-    """Columns of sums, the lowest first, each joined to lower ones until it is informative."""
-    kept: list[Floats] = []
-    waiting = np.zeros(len(sums))
-    for column in sums.T[::-1]:
-        waiting = waiting + column
-        n, expected, hits, _ = waiting
+def _merged(sums: Floats) -> tuple[NDArray[np.intp], Floats]:
+    """First bins and columns of sums, the lowest first, of neighbours joined until informative."""
+    firsts: list[int] = []
+    open_to = len(sums.T)
+    for place in range(len(sums.T))[::-1]:
+        n, expected, hits = sums[:, place:open_to].sum(axis=1)
         if n >= _LEAST_IN_BIN and (expected >= _LEAST_EXPECTED or hits >= _LEAST_EXPECTED):
-            kept.append(waiting)
-            waiting = np.zeros(len(sums))
-    if waiting[0] > 0:
-        # The remainder at the bottom is often most of the rows: a bin of its own if it can be.
-        if waiting[0] >= _LEAST_IN_BIN or not kept:
-            kept.append(waiting)
-        else:
-            kept[-1] = kept[-1] + waiting
-    return kept[::-1]
+            firsts.insert(0, place)
+            open_to = place
+    # The remainder at the bottom is often most of the rows: a bin of its own if it can be.
+    if sums[0, :open_to].sum() >= _LEAST_IN_BIN or not firsts:
+        firsts.insert(0, 0)
+    firsts[0] = 0
+    return np.array(firsts), np.add.reduceat(sums, firsts, axis=1)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import counted, setting
 from rareclass.metrics import Interval, interval
-from rareclass.metrics.intervals import chance_of_at_most, exact_interval
+from rareclass.metrics.intervals import chance_of_at_most, exact_interval, trials_of_share
+from rareclass.metrics.scored_classes import group_codes
 from rareclass.model.decisions import RareDecision, decisions_block
 from rareclass.model.evaluate import class_decisions
 from rareclass.model.facts import ScoredRows, class_thresholds_text
@@ -43,6 +45,7 @@ class Subgroup:
     n_rare: int
     alerts: int
     hits: int
+    rare_trials: float  # independent rows that the rare ones count as
     precision: Interval
     recall: Interval
     auc: Interval | None  # None without rows of both classes
@@ -51,6 +54,11 @@ class Subgroup:
     def missed(self) -> int:
         """Rare rows at or below the threshold."""
         return self.n_rare - self.hits
+
+    def chance_of_recall(self, share: float) -> float:
+        """Return the chance of no more hits where this share of the rare rows is found."""
+        hits = self.recall.value * self.rare_trials
+        return float(chance_of_at_most(hits, self.rare_trials, share))
 
 
 @dataclass(frozen=True)
@@ -72,9 +80,7 @@ class Subgroups:
         correction over all subgroups that have a rare row.
         """
         tested = [each for each in self.parts if each.n_rare]
-        chances = [
-            float(chance_of_at_most(each.hits, each.n_rare, self.recall.value)) for each in tested
-        ]
+        chances = [each.chance_of_recall(self.recall.value) for each in tested]
         found = []
         for rank, place in enumerate(np.argsort(chances, kind="stable")):
             if chances[place] * (self.n_tested - rank) >= 1.0 - LEVEL:
@@ -93,9 +99,11 @@ class Subgroups:
         *,
         most: int = 400,
         in_order: bool = False,
+        groups: Any = None,
     ) -> Self:
         """Measure each subgroup; `names` has the subgroup of each of the n rows.
 
+        Rows of equal group, such as those of a customer, count together in all intervals.
         At most `most` are kept: of those `in_order`, as days are, the last ones, else those that
         miss most rare rows. O(n log n) time.
         """
@@ -109,18 +117,30 @@ class Subgroups:
         chosen = np.arange(len(found))[-most:] if in_order else order[:most]
         by_part = np.argsort(codes, kind="stable")
         ends = np.append(0, np.cumsum(counts[0])).astype(np.int64)
+        alike = None if groups is None else group_codes(groups, len(rare))[0]
         parts = []
         for k in chosen:
             n_rows, n_rare, alerts, hits = (int(each[k]) for each in counts)
             rows = by_part[ends[k] : ends[k + 1]]
-            both = 0 < n_rare < n_rows
-            auc = interval("roc_auc", rare[rows], value[rows], level=LEVEL) if both else None
-            precision = exact_interval(hits, alerts, LEVEL)
-            recall = exact_interval(hits, n_rare, LEVEL)
+            is_rare, is_called = rare[rows], called[rows]
+            group = None if alike is None else np.unique(alike[rows], return_inverse=True)[1]
+            measured = partial(interval, "roc_auc", is_rare, value[rows], level=LEVEL)
+            of_rare = trials_of_share(is_called, is_rare, group=group)
+            of_called = trials_of_share(is_rare, is_called, group=group)
             parts.append(
-                Subgroup(str(found[k]), n_rows, n_rare, alerts, hits, precision, recall, auc)
+                Subgroup(
+                    str(found[k]),
+                    n_rows,
+                    n_rare,
+                    alerts,
+                    hits,
+                    of_rare[1],
+                    exact_interval(*of_called, LEVEL),
+                    exact_interval(*of_rare, LEVEL),
+                    measured(groups=group) if 0 < n_rare < n_rows else None,
+                )
             )
-        recall = exact_interval(int((called & rare).sum()), int(rare.sum()), LEVEL)
+        recall = exact_interval(*trials_of_share(called, rare, group=alike), LEVEL)
         return cls(by, tuple(parts), len(found), int((counts[1] > 0).sum()), recall)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.decide.alert_budget import covered_periods
-from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.metrics.expected_cost import class_cost
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import Interval, lower_bound, sum_interval, upper_bound
 from rareclass.metrics.weighted_rate import WeightedRate, row_units
 
@@ -160,7 +160,7 @@ class ThresholdTable:
             ``fp`` of a false alert, ``fn`` of a missed rare row, ``review`` of any alert: a number,
             or one for each row.
         groups : array-like of shape (n,), optional
-            Rows of equal group count together in all intervals but those of cost.
+            Rows of equal group count together in all intervals.
 
         Returns
         -------
@@ -376,5 +376,7 @@ def _cost_of(
     sums = np.concatenate([[0.0], np.cumsum(weight * amount)])[held.ends[cuts]]
     total = float(weight @ amount)
     value = sums if above else np.maximum(total - sums, 0.0)
-    whole = class_cost(np.ones(int(mask.sum()), bool), amount[mask], held.weight[mask], 1.0)
+    group = None if held.group is None else held.group[mask]
+    every = np.ones(int(mask.sum()), bool)
+    whole = class_cost(every, amount[mask], held.weight[mask], 1.0, group)
     return [whole._replace(value=float(each)).interval(LEVEL) for each in value]

@@ -1,4 +1,4 @@
-"""Held-out scores from the highest down, and what lies above each cut between two of them."""
+"""Scores from the highest down, and what lies above each cut between two of them."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -6,12 +6,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.decide.threshold import EQUAL, steps, threshold_of_cut, widest_gap
 from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.metrics.intervals import EQUAL, trials_of_groups
 from rareclass.metrics.scored_classes import FloatArray, amount_column, group_codes, split_scores
 
-# Groups of like rows that are added to those of a sample: few groups show little of how alike.
-_MADE_UP = 2.0
+Test = tuple[float, float]
+"""Hits and trials."""
 WEIGHTED = "weights are not whole"
 GROUPED = "rows of a group, or duplicates of a row, are not independent of each other"
 
@@ -21,7 +21,7 @@ class HeldOutCuts(NamedTuple):
 
     Cut 0 has no row above, cut d all. Weights are copies. Where they are not whole, rows count as
     so many trials of a test as have the same variance (Kish): ``(sum w)**2 / sum w**2``. Rows of
-    groups count as `_trials_of_groups` says.
+    groups count as `trials_of_groups` says.
     """
 
     is_rare: np.ndarray  # shape (n,)
@@ -38,6 +38,7 @@ class HeldOutCuts(NamedTuple):
     row_trials: float
     alike: float  # rows that count as one of them, as they are of a group; 1 without groups
     inexact: str  # why tests are not exact; "" where they are
+    group: NDArray[np.intp] | None  # shape (n,): code of each row's group
     time: np.ndarray | None  # shape (n,): as `read_times` has them
     costs: Mapping[str, FloatArray]  # columns of shape (n,)
 
@@ -94,6 +95,7 @@ class HeldOutCuts(NamedTuple):
             row_trials=float(trials[-1]),
             alike=1.0,
             inexact="" if whole else WEIGHTED,
+            group=None,
             time=moments,
             costs={name: each[rows] for name, each in of_rows.items()},
         )
@@ -108,7 +110,7 @@ class HeldOutCuts(NamedTuple):
         spread = self._products(rare, rare, group) - share * (2.0 * both - share * squares)
         is_first = np.zeros(len(group))
         is_first[np.unique(group, return_index=True)[1]] = 1.0
-        of_groups = _trials_of_groups(every, share, spread, squares, self.above(is_first))
+        of_groups = trials_of_groups(every, share, spread, squares, self.above(is_first))
         row_trials = self._trials_of_share(rows, group, float(most[-1]))
         return self._replace(
             ranks=np.minimum(most, every**2 / np.maximum(squares, np.finfo(float).tiny)),
@@ -118,6 +120,7 @@ class HeldOutCuts(NamedTuple):
             row_trials=row_trials,
             alike=float(most[-1]) / row_trials,
             inexact=GROUPED,
+            group=group,
         )
 
     def _trials_of_share(self, rows: FloatArray, group: NDArray[np.intp], most: float) -> float:
@@ -129,7 +132,7 @@ class HeldOutCuts(NamedTuple):
         spread += share * (share * squares - 2.0 * self.above(rows * total[group]))
         is_between = (share > EQUAL) & (share < 1.0 - EQUAL)
         n_groups = float((total > 0.0).sum())
-        of_groups = _trials_of_groups(every, share, spread, squares, n_groups)
+        of_groups = trials_of_groups(every, share, spread, squares, n_groups)
         return min(most, float(of_groups[is_between if is_between.any() else ...].min()))
 
     def _products(self, one: FloatArray, other: FloatArray, group: NDArray[Any]) -> FloatArray:
@@ -167,16 +170,21 @@ class HeldOutCuts(NamedTuple):
     @property
     def tests(self) -> tuple[tuple[FloatArray, float], tuple[FloatArray, float]]:
         """Rows above each cut and all rows, as a test counts them: rare ones and others."""
-        recall, fpr = self.recalls(), self.false_positive_rates()
-        majority = (fpr * self.majority_trials, self.majority_trials)
-        return (recall * self.rare_trials, self.rare_trials), majority
+        rare = self.rare * (self.rare_trials / self.n_rare)
+        majority = self.majority * (self.majority_trials / self.n_majority)
+        return (rare, self.rare_trials), (majority, self.majority_trials)
 
-    def tests_at(self, threshold: float) -> list[tuple[float, float]]:
-        """Hits and trials of precision, recall and false-positive rate above a threshold."""
-        cut = self.at(threshold)
-        called, value = float(self.trials[cut]), self.precisions(None)[cut]
-        of_classes = [(float(hits[cut]), trials) for hits, trials in self.tests]
-        return [(float(value) * called if called else 0.0, called), *of_classes]
+    def tests_of(self, cut: int) -> tuple[Test, Test, Test]:
+        """Hits and trials of precision, recall and false-positive rate above a cut."""
+        called, every = float(self.trials[cut]), float(self.rare[cut] + self.majority[cut])
+        hits = float(self.rare[cut]) * (called / every) if every else 0.0
+        (rare, of_rare), (majority, of_majority) = self.tests
+        of_classes = (float(rare[cut]), of_rare), (float(majority[cut]), of_majority)
+        return (hits, called), *of_classes
+
+    def tests_at(self, threshold: float) -> tuple[Test, Test, Test]:
+        """Hits and trials of the same above a threshold."""
+        return self.tests_of(self.at(threshold))
 
     def precisions(self, prevalence: float | None) -> FloatArray:
         """Share of rare rows among those above each cut, at the prevalence meant; NaN at cut 0."""
@@ -219,27 +227,37 @@ def running_sums(amounts: FloatArray, group: NDArray[Any]) -> FloatArray:
     return sums
 
 
-def _trials_of_groups(
-    every: Any, share: FloatArray, spread: FloatArray, squares: Any, n_groups: Any
-) -> FloatArray:
-    r"""Trials that vary as a share of rows of groups does (Korn and Graubard 1998).
-
-    .. math:: n \Big/ \frac{G e + 2 k_1}{G + 2}, \quad
-        e = \frac{\sum_g (a_g - p n_g)^2}{n p (1 - p)}, \quad k = \frac{\sum_g n_g^2}{n}
-
-    with a share p of n rows (`every`) in G groups, a group's :math:`a_g` of :math:`n_g` rows. The
-    design effect e is that of the linearised variance of a ratio (`spread`). It is k where rows of
-    a group are all alike, and where a share of 0 or 1 says nothing of it. Few groups need two more,
-    all alike and as large as those of all rows (:math:`k_1` is the last k).
-    """
-    tiny = np.finfo(float).tiny
-    alike = np.atleast_1d(squares) / np.maximum(every, tiny)
-    some = (share > EQUAL) & (share < 1.0 - EQUAL)
-    variance = np.where(some, every * share * (1.0 - share), 1.0)
-    effect = n_groups * np.where(some, spread / variance, alike) + _MADE_UP * alike[-1]
-    trials: FloatArray = every * (n_groups + _MADE_UP) / np.maximum(effect, tiny)
-    return trials
-
-
 def _above(weight: FloatArray, ends: np.ndarray) -> FloatArray:
     return np.concatenate([[0.0], np.cumsum(weight)])[ends]
+
+
+def widest_gap(lower: FloatArray, upper: FloatArray, among: np.ndarray) -> int:
+    """Return the widest of some gaps between scores; of equally wide ones the highest.
+
+    >>> widest_gap(np.array([0.0, 2.0, 5.0]), np.array([2.0, 4.0, 6.0]), np.arange(3))
+    1
+    """
+    with np.errstate(over="ignore"):
+        width = upper[among] - lower[among]
+    return int(among[np.lexsort((upper[among], width))[-1]])
+
+
+def steps(ordered: FloatArray) -> np.ndarray:
+    """Return the cuts of ordered scores: how many come before each distinct one, and all."""
+    new = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1  # no differences: two may be infinite
+    return np.concatenate([[0], new, [len(ordered)]])
+
+
+def threshold_of_cut(scores: FloatArray, n_above: int, lowest: float = -np.inf) -> float:
+    """Return a threshold that the first scores are above, of scores from the highest down.
+
+    `lowest` is the threshold that all are above.
+    """
+    below = float(scores[n_above]) if n_above < len(scores) else lowest
+    return between(below, float(scores[n_above - 1])) if n_above else below
+
+
+def between(low: float, high: float) -> float:
+    """Return a number t with ``low <= t < high``, the midpoint where floats have one."""
+    middle = low / 2 + high / 2
+    return middle if low <= middle < high else low
