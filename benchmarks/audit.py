@@ -174,7 +174,7 @@ def simulated_limits(
     `thinned` is the part of the rows of the other label that is there. With `of_rare` as many
     labels of the majority are lost.
     """
-    from rareclass.labels.wrong_labels import limit_wrong_labels
+    from rareclass.audit import limit_wrong_labels
 
     found = []
     for seed in range(n_draws):

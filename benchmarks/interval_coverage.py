@@ -29,7 +29,7 @@ from benchmarks import markdown, record
 from rareclass import metrics
 from rareclass.metrics.areas import rare_above
 from rareclass.metrics.intervals import normal_quantile, wilson_interval
-from rareclass.metrics.rare_cells import RareCells, cells_of
+from rareclass.metrics.scored_classes import RareCells, cells_of
 
 FloatArray = NDArray[np.float64]
 Bounds = tuple[float, float]

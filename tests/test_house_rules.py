@@ -30,9 +30,9 @@ RIDDLES = re.compile(
 MOST_CODE = {
     "cli": 2914,
     "compare": 1397,
-    "decide": 1882,
+    "decide": 1872,
     "encoding": 2860,
-    "ensemble": 2955,
+    "ensemble": 2949,
     "estimators": 348,
     "explain": 375,
     "fit": 1847,
@@ -40,22 +40,22 @@ MOST_CODE = {
     "hunt": 891,
     "hyperball": 1892,
     "kernels": 588,
-    "labels": 901,
-    "metrics": 2095,
+    "labels": 851,
+    "metrics": 2092,
     "model": 4036,
     "moments": 1574,
     "online": 2341,
-    "ranking": 3743,
-    "report": 3122,
+    "ranking": 3737,
+    "report": 3127,
     "review": 1088,
     "rows": 1819,
     "serving": 1428,
-    "single files": 2044,
+    "single files": 2088,
     "stream": 1954,
     "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_487, "tests": 53_446, "benchmarks": 17_875}
-MOST_FILES = 300
+MOST_LINES = {"src/rareclass": 74_437, "tests": 53_449, "benchmarks": 17_875}
+MOST_FILES = 293
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

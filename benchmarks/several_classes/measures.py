@@ -7,7 +7,7 @@ from sklearn.metrics import average_precision_score, log_loss
 
 from benchmarks.ledger import Run
 from benchmarks.several_classes.methods import Probabilities
-from rareclass.decide.class_thresholds import class_weights
+from rareclass.decide.threshold import class_weights
 
 
 def measures(y: np.ndarray, found: Probabilities, n_rows: Sequence[int]) -> Run:

@@ -11,7 +11,7 @@ import rareclass as package
 from command_line import fit_in, invoke, json_of, run, says, scores_of
 from faults import refusal
 from rareclass.compare.leaderboard import CompareSettings, compare_on, of_classes, read_compared
-from rareclass.decide.class_thresholds import called_class
+from rareclass.decide.threshold import called_class
 from rareclass.errors import ErrorKind
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model

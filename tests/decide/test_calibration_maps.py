@@ -11,9 +11,15 @@ from sklearn.isotonic import IsotonicRegression, isotonic_regression
 from draws import draws
 from oracles.metrics import samples
 from rareclass.decide import Calibration, at_prevalence
-from rareclass.decide.calibration import METHODS, BetaMap, IsotonicMap, LogisticMap, PooledMap
-from rareclass.decide.calibration.calibration import LevelCalibration
-from rareclass.decide.calibration.calibration_map import (
+from rareclass.decide.calibration import (
+    METHODS,
+    BetaMap,
+    IsotonicMap,
+    LevelCalibration,
+    LogisticMap,
+    PooledMap,
+)
+from rareclass.decide.calibration_map import (
     IsotonicOfParts,
     ScoreScale,
     coarser,

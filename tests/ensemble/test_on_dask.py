@@ -152,7 +152,7 @@ def test_a_member_that_fails_on_a_worker_is_left_out_and_named():
 @pytest.mark.usefixtures("on_workers")
 def test_a_member_that_has_no_time_on_a_worker_is_stopped(monkeypatch):
     # Clocks stand still while another thread compiles: on a slow machine longer than the member is.
-    monkeypatch.setattr("rareclass.ensemble.time_limit.compiled_seconds", lambda: 0.0)
+    monkeypatch.setattr("rareclass.ensemble.cross_fitting.compiled_seconds", lambda: 0.0)
     slow = [MeanDifference(), Sleeping("slow")]
     with pytest.warns(UserWarning, match="time_budget"):
         model = RareClassifier(members=slow, time_budget=2.0).fit(X, Y)

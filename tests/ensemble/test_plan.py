@@ -15,12 +15,12 @@ from ensemble.quick_members import Clock, MeanDifference, Slow
 from faults import refused
 from made_tables import rare_mixture
 from rareclass import RareClassifier
-from rareclass.ensemble import cross_fitting, plan, time_limit
+from rareclass.ensemble import cross_fitting, plan
+from rareclass.ensemble.cross_fitting import TimeLimit
 from rareclass.ensemble.members.machines import LaplaceOnQuantiles
 from rareclass.ensemble.members.member import Size, Stopped
 from rareclass.ensemble.members.trees import ExtraTrees, HistogramBoosting
-from rareclass.ensemble.plan import EFFORTS, folds_of, make_members, make_plan
-from rareclass.ensemble.time_limit import TimeLimit, machine_speed
+from rareclass.ensemble.plan import EFFORTS, folds_of, machine_speed, make_members, make_plan
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of
 
@@ -42,8 +42,7 @@ def reference_machine(monkeypatch):
 @pytest.fixture
 def clock(monkeypatch):
     one = Clock()
-    for module in (time_limit, cross_fitting):
-        monkeypatch.setattr(module, "learning_clock", one.perf_counter)
+    monkeypatch.setattr(cross_fitting, "learning_clock", one.perf_counter)
     return one
 
 
@@ -235,7 +234,7 @@ def test_without_a_limit_the_clock_decides_nothing(clock):
 
 def test_a_limit_goes_on_in_another_process(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(time_limit, "learning_clock", lambda: now[0])
+    monkeypatch.setattr(cross_fitting, "learning_clock", lambda: now[0])
     limit = TimeLimit.from_now(10.0)
     sent = pickle.dumps(limit), pickle.dumps(TimeLimit.from_now(None))
     now[0] = 5000.0  # the clock of the other process
@@ -257,10 +256,10 @@ def test_the_speed_of_the_machine_is_measured_once_and_stored(monkeypatch, tmp_p
         seconds[0] += 0.001
         return seconds[0]
 
-    monkeypatch.setattr(time_limit, "_sample_of_work", work)
+    monkeypatch.setattr(plan, "_sample_of_work", work)
     machine_speed.cache_clear()
     first = machine_speed()
-    assert first == pytest.approx(time_limit._REFERENCE_SECONDS / 0.001)  # the quickest run
+    assert first == pytest.approx(plan._REFERENCE_SECONDS / 0.001)  # the quickest run
     machine_speed.cache_clear()
     assert machine_speed() == first
     file = tmp_path / "rareclass" / "machine_speed.json"

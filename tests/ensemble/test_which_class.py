@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
-from rareclass.decide.class_thresholds import called_class
+from rareclass.decide.threshold import called_class
 from rareclass.ensemble import which_class
 from rareclass.ensemble.members.trees import ExtraTrees
 from rareclass.ensemble.which_class import shares

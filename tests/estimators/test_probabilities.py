@@ -6,7 +6,7 @@ import skops.io
 from sklearn.datasets import make_classification
 
 from rareclass import MIBC, MIBCCV, OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV, RareClassifier
-from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
+from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.estimators.estimator import learn_calibration
 from rareclass.model.model_file import our_types
 

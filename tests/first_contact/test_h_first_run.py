@@ -14,7 +14,7 @@ from numba.core import event
 from ensemble.quick_members import Clock, MeanDifference, Slow
 from rareclass import RareClassifier, compiling, machine
 from rareclass.compiling import compiled_seconds
-from rareclass.ensemble.time_limit import TimeLimit
+from rareclass.ensemble.cross_fitting import TimeLimit
 
 RNG = np.random.default_rng(3)
 Y = np.repeat([1, 0], [30, 170])

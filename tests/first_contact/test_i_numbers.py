@@ -10,7 +10,7 @@ from command_line import json_of, run
 from faults import refused
 from rareclass.cli.screen import print_leaderboard
 from rareclass.decide import at_prevalence, balanced_accuracy_threshold
-from rareclass.decide.calibration.calibration import weights_at_prevalence
+from rareclass.decide.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import precision_at
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.ensemble.members.machines import LogisticOnQuantiles

@@ -21,7 +21,7 @@ from rareclass.metrics.areas import (
     partial_auc_influences,
     rare_above,
 )
-from rareclass.metrics.rare_cells import cells_of
+from rareclass.metrics.scored_classes import cells_of
 
 AREAS = [("roc_auc", {}), ("average_precision", {})]
 

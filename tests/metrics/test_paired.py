@@ -13,7 +13,7 @@ from faults import refused
 from oracles.paired_metrics import auc_spread_by_pairs, pairs
 from rareclass import metrics
 from rareclass.errors import ErrorKind
-from rareclass.metrics import rare_cells
+from rareclass.metrics import scored_classes
 from rareclass.metrics.intervals import Interval, difference_interval, sum_interval
 from rareclass.metrics.paired_difference import PairTable
 from rareclass.metrics.paired_evidence import EVIDENCE
@@ -73,7 +73,7 @@ def test_the_spread_of_aucs_is_that_of_all_pairs(sample, compiled):
     y, a, b, w, groups = sample
     for grouped in (None, groups):
         pair = split_pair(y, a, b, w, grouped)
-        with patch.object(rare_cells, "_SEARCH_FROM", 0 if compiled else 10**9):
+        with patch.object(scored_classes, "_SEARCH_FROM", 0 if compiled else 10**9):
             found = EVIDENCE["roc_auc"](pair)
         expected = auc_spread_by_pairs(y, a, b, w, grouped)
         slow = np.sqrt(max(expected[0, 0] + expected[1, 1] - 2.0 * expected[0, 1], 0.0))

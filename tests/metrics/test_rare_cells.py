@@ -13,13 +13,12 @@ from sklearn.metrics import roc_auc_score
 from draws import draws
 from oracles.metrics import samples
 from rareclass import metrics
-from rareclass.metrics import rare_cells
-from rareclass.metrics.rare_cells import place_rows
-from rareclass.metrics.scored_classes import split_scores
+from rareclass.metrics import scored_classes
+from rareclass.metrics.scored_classes import place_rows, split_scores
 
 
 def searched(split, compiled_from):
-    with patch.object(rare_cells, "_SEARCH_FROM", compiled_from):
+    with patch.object(scored_classes, "_SEARCH_FROM", compiled_from):
         return place_rows(split).cells
 
 
@@ -98,7 +97,7 @@ def test_every_place_among_the_rare_scores(way, n_rare):
 @draws(5)
 @given(st.integers(0, 2**32), st.sampled_from([0.001, 0.5]), st.booleans())
 def test_one_row_more_crosses_the_switch(seed, rare_share, ties):
-    n = rare_cells._SEARCH_FROM
+    n = scored_classes._SEARCH_FROM
     rng = np.random.default_rng(seed)
     y = rng.random(n) < rare_share
     y[:2] = True, False

@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from made_models import made_model
-from rareclass.metrics.intervals import mid_p_bounds
-from rareclass.metrics.weighted_rate import WeightedRate
+from rareclass.metrics.intervals import WeightedRate, mid_p_bounds
 from rareclass.model.facts import ScoredRows
 from rareclass.model.model import alert_rate
 from rareclass.report.threshold_table import ThresholdTable

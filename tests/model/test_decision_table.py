@@ -10,7 +10,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from draws import draws
 from made_models import made_model
-from rareclass.decide.calibration.calibration import Calibration
+from rareclass.decide.calibration import Calibration
 from rareclass.fit.hold_out import pooled
 from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.metrics import interval, recall_at_k

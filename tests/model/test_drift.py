@@ -20,7 +20,7 @@ from rareclass.encoding.table_statistics import TableStatistics, UnlikeCells
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import column_drift
-from rareclass.metrics.weighted_rate import WeightedRate
+from rareclass.metrics.intervals import WeightedRate
 from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, trained_columns
 from rareclass.model.drift import (
     AlertRate,

@@ -27,7 +27,7 @@ from rareclass import (
     StochasticRankRC,
     to_onnx,
 )
-from rareclass.decide.calibration.calibration import METHODS, Calibration
+from rareclass.decide.calibration import METHODS, Calibration
 from rareclass.encoding.bounded_numbers import BoundedNumbers
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.onnx.estimators import ModelOutputs, finished, probability

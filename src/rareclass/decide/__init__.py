@@ -7,7 +7,7 @@ from rareclass.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from rareclass.decide.calibrated_ranker import CalibratedRanker
-    from rareclass.decide.calibration.calibration import Calibration, at_prevalence
+    from rareclass.decide.calibration import Calibration, at_prevalence
     from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.decide.decision_classifier import DecisionClassifier
     from rareclass.decide.threshold_rule import ChosenBand, ReviewBand, ThresholdRule
@@ -29,7 +29,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         ".calibrated_ranker": ["CalibratedRanker"],
-        ".calibration.calibration": ["Calibration", "at_prevalence"],
+        ".calibration": ["Calibration", "at_prevalence"],
         ".chosen_threshold": ["ChosenThreshold"],
         ".decision_classifier": ["DecisionClassifier"],
         ".threshold_rule": ["ChosenBand", "ReviewBand", "ThresholdRule"],

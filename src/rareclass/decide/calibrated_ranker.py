@@ -7,8 +7,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.decide.calibration import Calibration
-from rareclass.decide.calibration.calibration import METHODS, log_odds_shift
+from rareclass.decide.calibration import METHODS, Calibration, log_odds_shift
 from rareclass.decide.rarity_scores import (
     EstimatorWrapper,
     Folds,

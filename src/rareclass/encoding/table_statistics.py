@@ -22,7 +22,7 @@ from rareclass.encoding.label_statistics import (
 )
 from rareclass.encoding.log_odds import CategoryStatistics
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
-from rareclass.metrics.weighted_rate import row_units
+from rareclass.metrics.intervals import row_units
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]

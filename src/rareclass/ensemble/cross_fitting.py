@@ -1,20 +1,62 @@
 """Members learned on the folds of a table, one after the other; of each, held-out scores.
 
-The folds of a member run through joblib (`learn_folds`). A member that the time limit stops, or
-that fails, is left out; Ctrl-C leaves those that were learned by then.
+The folds of a member run through joblib (`learn_folds`). A member that the time limit of the user
+stops, or that fails, is left out; Ctrl-C leaves those that were learned by then.
 """
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from rareclass.compiling import compiled_seconds
 from rareclass.ensemble.combination import Candidate
 from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Stopped
-from rareclass.ensemble.time_limit import TimeLimit, learning_clock
 from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 from rareclass.folds.majority_part import draw_majority
+
+
+def learning_clock() -> float:
+    """Return seconds since some moment, compiling left out: only the first run has to compile."""
+    return time.perf_counter() - compiled_seconds()
+
+
+class TimeLimit(NamedTuple):
+    """Seconds that a fit may take, counted from `started`; None: as long as it takes.
+
+    Sent to another process, whose clock is another one, it goes on with what is left.
+    """
+
+    seconds: float | None
+    started: float
+
+    @classmethod
+    def from_now(cls, seconds: float | None) -> "TimeLimit":
+        """Return a limit that is counted from this moment."""
+        return cls(seconds, learning_clock())
+
+    @property
+    def left(self) -> float:
+        """Seconds until the end, negative after it; infinite without a limit."""
+        if self.seconds is None:
+            return float("inf")
+        return self.seconds - (learning_clock() - self.started)
+
+    def check(self) -> None:
+        """Raise `Stopped` after the end."""
+        if self.left < 0.0:
+            raise Stopped
+
+    def __reduce__(self) -> tuple[Callable[..., "TimeLimit"], tuple[float | None, float]]:
+        return _with_left, (self.seconds, self.left)
+
+
+def _with_left(seconds: float | None, left: float) -> TimeLimit:
+    started = learning_clock()
+    return TimeLimit(seconds, started if seconds is None else started - (seconds - left))
 
 
 @dataclass

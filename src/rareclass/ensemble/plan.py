@@ -6,10 +6,16 @@ in the order of their average rank, so that a time limit leaves the strongest
 (docs/decisions/0066).
 """
 
+import json
+import os
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
+from pathlib import Path
+from platform import processor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +34,6 @@ from rareclass.ensemble.members.trees import (
     HistogramBoosting,
     SlowHistogramBoosting,
 )
-from rareclass.ensemble.time_limit import machine_speed
 from rareclass.errors import (
     ErrorKind,
     InputError,
@@ -81,6 +86,9 @@ _QUICK: tuple[str, ...] = (
     MomentMember.name,
 )
 EFFORTS = ("quick", "standard", "thorough")
+# Seconds that the reference machine takes for `_sample_of_work`.
+_REFERENCE_SECONDS = 0.009
+_REPEATS = 5
 
 
 def make_members(members: Any, effort: str = "standard") -> list[Member]:
@@ -413,3 +421,32 @@ def _within(plan: Plan, shape: Size, n_threads: int, seconds: float) -> Plan:
         n_members += 1
     left_out = tuple(member.name for member in plan.members[n_members:])
     return replace(plan, members=plan.members[:n_members], without_time=left_out)
+
+
+@cache
+def machine_speed() -> float:
+    """Speed of a core of this machine, as a multiple of that of the reference machine.
+
+    Measured once on a machine, in a tenth of a second, and stored in the user's cache folder: what
+    a plan is cut to does not depend on what runs beside the fit.
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rareclass"
+    file, name = folder / "machine_speed.json", processor()
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return float(json.loads(file.read_text())[name])
+    speed = _REFERENCE_SECONDS / min(_sample_of_work() for _ in range(_REPEATS))
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        written = file.with_suffix(".part")
+        written.write_text(json.dumps({name: speed}))
+        os.replace(written, file)
+    return speed
+
+
+def _sample_of_work() -> float:
+    """Return the seconds of binary searches, which no library hands to several threads."""
+    random = np.random.default_rng(0)
+    values, sorted_ones = random.random(100_000), np.sort(random.random(20_000))
+    started = time.perf_counter()
+    np.searchsorted(sorted_ones, values)
+    return time.perf_counter() - started

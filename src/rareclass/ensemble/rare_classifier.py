@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.decide.class_thresholds import decades_above, thresholds_in_step
+from rareclass.decide.threshold import decades_above, thresholds_in_step
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, HeldOutRows, read_training_rows
@@ -22,10 +22,9 @@ from rareclass.parameters import check_whole
 if TYPE_CHECKING:
     from rareclass.encoding.typed_table import TypedTable
     from rareclass.ensemble.combination import Combination
-    from rareclass.ensemble.cross_fitting import CrossFitting
+    from rareclass.ensemble.cross_fitting import CrossFitting, TimeLimit
     from rareclass.ensemble.members.member import Member
     from rareclass.ensemble.plan import Plan
-    from rareclass.ensemble.time_limit import TimeLimit
 
 
 class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
@@ -240,8 +239,8 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             text such as "2026-03-01T12:00", or numbers.
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
+        from rareclass.ensemble.cross_fitting import TimeLimit
         from rareclass.ensemble.plan import make_members, threads_for
-        from rareclass.ensemble.time_limit import TimeLimit
         from rareclass.ensemble.which_class import learn_classes
 
         limit = TimeLimit.from_now(self.time_budget)

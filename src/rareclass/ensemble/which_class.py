@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rareclass.decide.calibration.calibration import Calibration
+from rareclass.decide.calibration import Calibration
 from rareclass.folds.majority_part import draw_classes
 
 # A model is made, and its settings are read, without what scores rows.

@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
+from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.decide.rarity_scores import TwoClassScorer
 from rareclass.errors import needed_for, unsupported
 from rareclass.machine import all_or_nothing, one_blas_thread

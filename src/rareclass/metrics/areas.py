@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.metrics.intervals import ShareEstimate, cautious_square_sum
-from rareclass.metrics.rare_cells import RareCells, cells_of
-from rareclass.metrics.scored_classes import FloatArray
+from rareclass.metrics.scored_classes import FloatArray, RareCells, cells_of
 from rareclass.parameters import check_number
 
 

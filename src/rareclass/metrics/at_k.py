@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from rareclass.errors import ErrorKind, InputError, combination_error
 from rareclass.metrics.intervals import Interval, wilson_interval
-from rareclass.metrics.rare_cells import RareCells, cells_of
+from rareclass.metrics.scored_classes import RareCells, cells_of
 from rareclass.parameters import check_number
 
 

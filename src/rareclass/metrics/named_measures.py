@@ -14,8 +14,7 @@ from rareclass.metrics.expected_cost import cost_estimate
 from rareclass.metrics.intervals import Estimate, Interval, normal_quantile
 from rareclass.metrics.levels import level_estimate
 from rareclass.metrics.paired_evidence import EVIDENCE
-from rareclass.metrics.rare_cells import cells_of
-from rareclass.metrics.scored_classes import split_pair
+from rareclass.metrics.scored_classes import cells_of, split_pair
 
 # Parameters of an estimate that are columns of rows, and no options of the measure.
 _COLUMNS = ("cells", "y", "scores", "sample_weight")

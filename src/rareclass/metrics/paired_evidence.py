@@ -39,8 +39,16 @@ from rareclass.metrics.expected_cost import (
     cost_columns,
 )
 from rareclass.metrics.intervals import Estimate, Interval, ShareEstimate, difference_interval
-from rareclass.metrics.rare_cells import PlacedRows, RareCells, is_worth_compiling, place_rows
-from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredClasses, ScoredPair
+from rareclass.metrics.scored_classes import (
+    ClassPair,
+    FloatArray,
+    PlacedRows,
+    RareCells,
+    ScoredClasses,
+    ScoredPair,
+    is_worth_compiling,
+    place_rows,
+)
 
 _ROUNDING = 1e-9
 

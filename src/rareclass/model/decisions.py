@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.decide.calibration.calibration import weights_at_prevalence
+from rareclass.decide.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import precision_at
-from rareclass.decide.class_thresholds import called_class
+from rareclass.decide.threshold import called_class
 from rareclass.encoding.target import label_counts, unknown_labels
 from rareclass.errors import counted, first_names, label_error, unsupported
 from rareclass.findings import Finding, FindingKind, TableWarning, warn

@@ -24,7 +24,7 @@ from rareclass.metrics.column_drift import (
     IndexByChance,
     population_stability_index,
 )
-from rareclass.metrics.weighted_rate import WeightedRate
+from rareclass.metrics.intervals import WeightedRate
 from rareclass.model.columns import SCORES, TrainedColumn
 from rareclass.model.facts import ModelFacts
 from rareclass.model.targets import RareClassFacts

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rareclass.decide.alert_budget import A_PERIOD, PeriodBudget, covered_periods
-from rareclass.decide.calibration.calibration import weights_at_prevalence
+from rareclass.decide.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.encoding.typed_table import read_as_trained
 from rareclass.errors import counted, no_rows
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import (
+    WeightedRate,
     difference_interval,
     exact_interval,
     normal_quantile,
@@ -27,7 +28,6 @@ from rareclass.metrics.missed_cases import (
     check_missed_cases,
     missed_case_measures,
 )
-from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, decision_row
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate, ScoredRows

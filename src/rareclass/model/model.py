@@ -13,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.calibration.calibration import LevelCalibration
+from rareclass.decide.calibration import LevelCalibration
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import fit_of_a_rare_class, unsupported
-from rareclass.metrics.weighted_rate import WeightedRate
+from rareclass.metrics.intervals import WeightedRate
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.drift import AlertRate, InputSummary
 from rareclass.model.table_scorer import Scores, TableScorer

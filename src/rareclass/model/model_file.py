@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from scipy import sparse
 
-from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
+from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.archive import (
     DamagedArchiveError,
@@ -48,9 +48,9 @@ _MOST_PARTS = 5_000_000
 # Kinds of the objects in a model file: moving a class changes this table and no file. A class is
 # listed here only after a look at what building one does: nothing but setting attributes.
 STORED: Kinds = {
-    "beta map": "rareclass.decide.calibration.calibration_map:BetaMap",
+    "beta map": "rareclass.decide.calibration_map:BetaMap",
     "bounded numbers": "rareclass.encoding.bounded_numbers:BoundedNumbers",
-    "calibration": "rareclass.decide.calibration.calibration:Calibration",
+    "calibration": "rareclass.decide.calibration:Calibration",
     "case score": "rareclass.hunt.case_score:CaseScore",
     "category statistics": "rareclass.encoding.log_odds:CategoryStatistics",
     "class ranking": "rareclass.ensemble.which_class:ClassRanking",
@@ -61,8 +61,8 @@ STORED: Kinds = {
     "dense view": "rareclass.encoding.views:DenseView",
     "false-positive rate": "rareclass.ensemble.score_functions:FalsePositiveRate",
     "hunt encoder": "rareclass.encoding.hunt:HuntEncoder",
-    "isotonic map": "rareclass.decide.calibration.calibration_map:IsotonicMap",
-    "isotonic map of parts": "rareclass.decide.calibration.calibration_map:IsotonicOfParts",
+    "isotonic map": "rareclass.decide.calibration_map:IsotonicMap",
+    "isotonic map of parts": "rareclass.decide.calibration_map:IsotonicOfParts",
     "kernel function": "rareclass.ensemble.score_functions:KernelFunction",
     "kernel ranking": "rareclass.estimators.rankings:KernelRanking",
     "known codes": "rareclass.encoding.known_levels:KnownCodes",
@@ -70,19 +70,19 @@ STORED: Kinds = {
     "label block": "rareclass.encoding.views:LabelBlock",
     "label statistics": "rareclass.encoding.label_statistics:LabelStatistics",
     "level odds": "rareclass.encoding.encoders:LevelOdds",
-    "level calibration": "rareclass.decide.calibration.calibration:LevelCalibration",
+    "level calibration": "rareclass.decide.calibration:LevelCalibration",
     "linear function": "rareclass.ensemble.score_functions:LinearFunction",
     "linear ranking": "rareclass.estimators.rankings:LinearRanking",
     "list order": "rareclass.hunt.case_score:ListOrder",
     "mean function": "rareclass.ensemble.score_functions:MeanFunction",
     "member": "rareclass.ensemble.score_functions:LearnedMember",
     "pair statistics": "rareclass.encoding.log_odds:PairStatistics",
-    "pooled map": "rareclass.decide.calibration.calibration:PooledMap",
+    "pooled map": "rareclass.decide.calibration:PooledMap",
     "rare cases": "rareclass.model.facts:RareCases",
     "rare class scores": "rareclass.model.facts:RareClassScores",
     "recurring dates": "rareclass.encoding.dates_and_texts:RecurringDates",
     "scaled columns": "rareclass.encoding.views:CentredColumns",
-    "score scale": "rareclass.decide.calibration.calibration_map:ScoreScale",
+    "score scale": "rareclass.decide.calibration_map:ScoreScale",
     "scored rows": "rareclass.model.facts:ScoredRows",
     "share of cases": "rareclass.hunt.case_score:ShareOfCases",
     "sparse encoder": "rareclass.encoding.encoders:SparseEncoder",

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
+from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.encoding.table_statistics import UnlikeCells
 from rareclass.errors import (
     ErrorKind,

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
+from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.encoding.table_statistics import ExampleCells, TableStatistics, UnlikeCells
 from rareclass.encoding.typed_table import read_as_trained
 from rareclass.errors import (

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from rareclass.decide.alert_budget import AtMostAlerts, AtMostAlertsAPeriod
 from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand, precision_from
-from rareclass.decide.class_thresholds import (
+from rareclass.decide.constraints import LeastCost
+from rareclass.decide.threshold import (
     greatest_multiples,
     threshold_for,
     thresholds_in_step,
     weights_among,
 )
-from rareclass.decide.constraints import LeastCost
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import (

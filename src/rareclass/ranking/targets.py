@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
+from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.decide.threshold import threshold_between, thresholds_of_codes
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import learn_calibration, learn_level_calibration

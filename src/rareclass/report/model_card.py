@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rareclass.decide.calibration.calibration import weights_at_prevalence
+from rareclass.decide.calibration import weights_at_prevalence
 from rareclass.errors import first_names
 from rareclass.metrics import CheckedMeasures, Interval, interval
 from rareclass.model.drift import ColumnDrift

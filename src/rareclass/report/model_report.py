@@ -10,8 +10,7 @@ import numpy as np
 
 from rareclass.errors import command_line, counted, first_names, left_out_text
 from rareclass.metrics import CheckedMeasures, Interval
-from rareclass.metrics.intervals import amount_text
-from rareclass.metrics.weighted_rate import WeightedRate
+from rareclass.metrics.intervals import WeightedRate, amount_text
 from rareclass.model.columns import columns_block
 from rareclass.model.drift import ColumnDrift, drift_of
 from rareclass.model.evaluate import Promises

@@ -14,8 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from rareclass.decide.alert_budget import covered_periods
 from rareclass.metrics.expected_cost import class_cost
 from rareclass.metrics.held_out_cuts import HeldOutCuts
-from rareclass.metrics.intervals import Interval, lower_bound, sum_interval, upper_bound
-from rareclass.metrics.weighted_rate import WeightedRate, row_units
+from rareclass.metrics.intervals import (
+    Interval,
+    WeightedRate,
+    lower_bound,
+    row_units,
+    sum_interval,
+    upper_bound,
+)
 
 Floats = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.decide.calibration.calibration import Calibration, LevelCalibration, PooledMap
-from rareclass.decide.calibration.calibration_map import (
+from rareclass.decide.calibration import Calibration, LevelCalibration, PooledMap
+from rareclass.decide.calibration_map import (
     BetaMap,
     IsotonicMap,
     LogisticMap,

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.decide.calibration.calibration_map import (
+from rareclass.decide.calibration_map import (
     BetaMap,
     CalibrationMap,
     IsotonicMap,
@@ -26,6 +26,16 @@ from rareclass.decide.calibration.calibration_map import (
 from rareclass.errors import ErrorKind, InputError, combination_error, setting_error
 from rareclass.metrics.scored_classes import FloatArray, check_scores
 from rareclass.parameters import check_choice, check_prevalence, is_number
+
+__all__ = [
+    "METHODS",
+    "BetaMap",
+    "Calibration",
+    "IsotonicMap",
+    "LogisticMap",
+    "PooledMap",
+    "at_prevalence",
+]
 
 # Levels of majority rows alone that are kept apart: millions say no more.
 _MOST_LEVELS = 32_768

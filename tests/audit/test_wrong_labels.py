@@ -8,7 +8,7 @@ from scipy import stats
 
 from benchmarks.audit import SIMULATED, simulated_limits
 from draws import quick
-from rareclass.labels.wrong_labels import limit_wrong_labels
+from rareclass.audit import limit_wrong_labels
 
 # Cells of the simulation for every run: labels of a class that stands apart are limited most
 # closely; in the others a majority that overlaps, or resembles the class, has lost none or few.
