@@ -41,7 +41,7 @@ MOST_CODE = {
     "hyperball": 1892,
     "kernels": 588,
     "labels": 851,
-    "metrics": 2092,
+    "metrics": 2121,
     "model": 4036,
     "moments": 1574,
     "online": 2341,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1954,
     "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_437, "tests": 53_449, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_482, "tests": 53_474, "benchmarks": 17_875}
 MOST_FILES = 293
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -73,6 +73,9 @@ def test_copies_are_weights_in_intervals(name, sample, seed):
     y, s = np.repeat(codes, copies), np.repeat(scores, copies)
     drawn = {"levels": range(n_levels), "n_draws": 5, "random_state": seed}
     assert interval(name, codes, scores, copies, **drawn) == interval(name, y, s, **drawn)
+    groups = np.arange(len(codes)) // 2
+    found = interval(name, codes, scores, copies, groups=groups, **drawn)
+    assert found == pytest.approx(interval(name, y, s, groups=np.repeat(groups, copies), **drawn))
 
 
 @pytest.mark.parametrize("n_levels", [2, 3, 5, 16])
@@ -125,6 +128,28 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(name, counts):
         )
     ]
     assert 0.9 < np.mean(held) <= 1.0
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("size", [1, 4, 10])
+@by_name
+def test_the_interval_of_groups_holds_the_truth_as_often(name, size):
+    rng, of, held, n_groups = np.random.default_rng(0), MEASURES[name], {True: [], False: []}, 60
+
+    def rows(n):  # a group has one level; most of what its rows score is in common
+        level = np.repeat(rng.choice(3, n, p=[0.6, 0.25, 0.15]), size)
+        common = np.repeat(rng.normal(size=n), size)
+        return level, 0.9 * common + 0.4 * rng.normal(size=n * size) + 0.8 * level
+
+    truth = of(*rows(20_000))
+    for _ in range(100):
+        y, scores = rows(n_groups)
+        for grouped, several in held.items():
+            groups = np.repeat(np.arange(n_groups), size) if grouped else None
+            found = interval(name, y, scores, n_draws=60, groups=groups, levels=range(3))
+            several.append(found.low <= truth <= found.high)
+    assert np.mean(held[True]) >= 0.9
+    assert np.mean(held[False]) <= (0.85 if size > 1 else 1.0)
 
 
 @pytest.mark.parametrize(

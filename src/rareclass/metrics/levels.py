@@ -8,23 +8,51 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.intervals import ShareEstimate
-from rareclass.metrics.scored_classes import FloatArray, check_scores, read_column
+from rareclass.metrics.scored_classes import FloatArray, check_scores, group_codes, read_column
 
 _MOST_DRAWS = 2**31 - 1  # what a draw can count, on every system
+
+
+class RowsOfGroups(NamedTuple):
+    """Rows in the order of their cells, each with its group."""
+
+    weight: FloatArray
+    group: NDArray[np.intp]
+    starts: NDArray[np.intp]  # of each cell
+    n_groups: int
 
 
 class LevelCells(NamedTuple):
     """Weights by distinct (score, level), in that order: copies and weights come to the same."""
 
     codes: NDArray[np.int64]  # level of each cell
-    ends: NDArray[np.int64]  # where each group of equal scores ends
+    ends: NDArray[np.int64]  # where each run of equal scores ends
     weight: FloatArray
     n_levels: int
+    rows: RowsOfGroups | None = None  # where groups are known
 
     @property
     def mass(self) -> FloatArray:
         """Weight of each level."""
         return np.bincount(self.codes, self.weight, self.n_levels).astype(np.float64)
+
+    def unit(self) -> FloatArray:
+        """Weight of as many rows of each level as one independent row counts: 1 without groups."""
+        if self.rows is None:
+            return np.ones(self.n_levels)
+        weight, group, starts, n_groups = self.rows
+        level = np.repeat(self.codes, np.diff(np.append(starts, len(weight))))
+        of_groups = np.bincount(level * n_groups + group, weight, self.n_levels * n_groups)
+        squares = np.square(of_groups.reshape(self.n_levels, n_groups)).sum(axis=1)
+        found: FloatArray = squares / np.where(self.mass > 0.0, self.mass, 1.0)
+        return found
+
+    def with_groups_drawn(self, rng: Any) -> "LevelCells":
+        """Return the cells of as many groups, drawn with replacement."""
+        assert self.rows is not None
+        weight, group, starts, n_groups = self.rows
+        times = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups))
+        return self._replace(weight=np.add.reduceat(weight * times[group], starts))
 
 
 def mauc(
@@ -153,13 +181,15 @@ def level_estimate(
     levels: Any = None,
     n_draws: int = 200,
     random_state: Any = 0,
+    groups: Any = None,
 ) -> ShareEstimate:
     """MAUC or VUS with its variance over rows drawn again, and one made-up row in each level.
 
     A level of few rows that happen to rank alike shows none of the spread that is there, so the
-    row of the greatest possible spread is added.
+    row of the greatest possible spread is added. With groups these are drawn again, and the row
+    weighs as many rows of the level as are one independent row.
     """
-    cells = level_cells(y, scores, sample_weight, levels)
+    cells = level_cells(y, scores, sample_weight, levels, groups)
     of_cells, made_up = _MEASURES[measure]
     variance = _variance_of_draws(of_cells, cells, n_draws, random_state)
     value = of_cells(cells)
@@ -170,27 +200,31 @@ def level_estimate(
 def _mauc_made_up(cells: LevelCells, value: float) -> tuple[list[float], float]:
     """Variances of the made-up rows of MAUC, added up, and the trials that it rests on.
 
-    ``c sum_r ((W - W_r) / N)**2`` with ``c = MAUC (1 - MAUC)``, W the weight of all rows and N that
-    of all pairs; as many trials as there are rows outside the most frequent level.
+    ``c sum_r (u_r (W - W_r) / N)**2`` with ``c = MAUC (1 - MAUC)``, W the weight of all rows, N
+    that of all pairs and u the `unit`; as many trials as independent rows outside the most frequent
+    level.
     """
-    mass = cells.mass
-    total = mass.sum()
-    spread = (((total - mass[mass > 0.0]) / _pairs(mass)) ** 2).sum()
-    return [float(value * (1.0 - value) * spread)], float(total - mass.max())
+    mass, unit = cells.mass, cells.unit()
+    some, total = mass > 0.0, mass.sum()
+    spread = ((unit[some] * (total - mass[some]) / _pairs(mass)) ** 2).sum()
+    outside = some & (np.arange(len(mass)) != mass.argmax())
+    return [float(value * (1.0 - value) * spread)], float((mass[outside] / unit[outside]).sum())
 
 
 def _vus_made_up(cells: LevelCells, value: float) -> tuple[list[float], float]:
     """Variance of the made-up row of each level for VUS, and the trials that it rests on.
 
     A row of level k is in order with the others' with a chance between 0 and ``V_k``, the VUS of
-    all other levels: ``VUS (V_k - VUS) / W_k**2``. As many trials as the rarest level has rows.
+    all other levels: ``VUS (V_k - VUS) / n_k**2``, of n independent rows. As many trials as the
+    rarest level has of those.
     """
-    mass, added = cells.mass, []
-    for code in np.flatnonzero(mass):
+    some, added = np.flatnonzero(cells.mass), []
+    n_rows = cells.mass[some] / cells.unit()[some]
+    for code, n in zip(some, n_rows, strict=True):
         others = np.where(cells.codes == code, 0.0, cells.weight)
         spread = max(_vus(cells._replace(weight=others)) - value, 0.0)
-        added.append(value * spread / float(mass[code]) ** 2)
-    return added, float(mass[mass > 0.0].min())
+        added.append(value * spread / float(n) ** 2)
+    return added, float(n_rows.min())
 
 
 _MEASURES = {"mauc": (_mauc, _mauc_made_up), "vus": (_vus, _vus_made_up)}
@@ -216,7 +250,7 @@ def read_levels(
 
 
 def level_cells(
-    y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: Any
+    y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: Any, groups: Any = None
 ) -> LevelCells:
     """Check the columns and add up the rows; O(n log n).
 
@@ -235,7 +269,12 @@ def level_cells(
     by_row = np.ones(len(by)) if weight is None else weight[by]
     cell_weight = np.add.reduceat(by_row, starts) if len(starts) else by_row
     ends = np.append(np.flatnonzero(new_score[starts])[1:], len(starts)).astype(np.int64)
-    cells = LevelCells(codes[starts].astype(np.int64), ends, cell_weight, len(order))
+    rows = None
+    if groups is not None:
+        kept = slice(None) if sample_weight is None else np.asarray(sample_weight, float) > 0.0
+        group, n_groups = group_codes(groups, len(np.asarray(scores)))
+        rows = RowsOfGroups(by_row, group[kept][by], starts, n_groups)
+    cells = LevelCells(codes[starts].astype(np.int64), ends, cell_weight, len(order), rows)
     present = np.flatnonzero(cells.mass)
     if len(present) < 2:
         held = f"only {plain(order[present[0]])!r}" if len(present) else "no level"
@@ -251,18 +290,24 @@ def level_cells(
 def _variance_of_draws(
     measure: Callable[[LevelCells], float], cells: LevelCells, n_draws: int, random_state: Any
 ) -> float:
-    """Variance of a measure over rows drawn again with replacement within each level."""
+    """Variance of a measure over rows drawn again within each level, or groups, with replacement.
+
+    A draw of groups that has one level only tells nothing and is left out.
+    """
     from sklearn.utils import check_random_state
 
     if not n_draws >= 2:
         raise ValueError(f"n_draws={n_draws!r} must be at least 2.")
     rng = check_random_state(random_state)
     members = [np.flatnonzero(cells.codes == code) for code in np.flatnonzero(cells.mass)]
-    drawn = [
-        measure(cells._replace(weight=drawn_again(rng, cells.weight, members)))
-        for _ in range(int(n_draws))
-    ]
-    return float(np.var(drawn, ddof=1))
+
+    def again() -> LevelCells:
+        if cells.rows is not None:
+            return cells.with_groups_drawn(rng)
+        return cells._replace(weight=drawn_again(rng, cells.weight, members))
+
+    draws = [again() for _ in range(int(n_draws))]
+    return float(np.var([measure(each) for each in draws if (each.mass > 0.0).sum() > 1], ddof=1))
 
 
 def drawn_again(rng: Any, weight: FloatArray, strata: Sequence[NDArray[np.intp]]) -> FloatArray:

@@ -17,7 +17,7 @@ from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.scored_classes import cells_of, split_pair
 
 # Parameters of an estimate that are columns of rows, and no options of the measure.
-_COLUMNS = ("cells", "y", "scores", "sample_weight")
+_COLUMNS = ("cells", "y", "scores", "sample_weight", "groups")
 
 
 def interval(
@@ -41,8 +41,8 @@ def interval(
     - "expected_cost": Wilson's interval of the share of the possible cost that each class incurs;
       the squares of both reaches add up. A threshold chosen on the same rows makes it too
       favourable.
-    - "mauc", "vus": the variance over rows drawn again within each level, with a made-up row in
-      each, on the logit scale.
+    - "mauc", "vus": the variance over rows drawn again within each level, or groups drawn again,
+      with a made-up row in each level, on the logit scale.
 
     The share of rare rows is taken as given: the truth meant is the value of the same scores on
     endless rows with this sample's share. Nominal 95 % intervals held the truth in 91 to 100 % of
@@ -61,7 +61,7 @@ def interval(
         Share of samples whose interval is to hold the truth, between 0 and 1. Greater gives wider.
     groups : array-like of shape (n,), optional
         Rows of equal group move together (a customer, a day): groups, not rows, are what is
-        independent. Not of "mauc" and "vus".
+        independent.
     **options
         Of the function of that name: ``k=`` (`lift_at_k`: or ``share=``), ``max_fpr=``,
         ``standardized=``, ``threshold=``, ``cost_fp=``, ``cost_fn=``, ``levels=``. "mauc" and "vus"
@@ -93,10 +93,13 @@ def interval(
     0.5
     """
     normal_quantile(level)
-    if groups is not None:
+    of_levels = measure in [*_OF_LEVELS]
+    if groups is not None and not of_levels:
         pair = split_pair(y, scores, scores, sample_weight, groups, "scores")
         return known_measure(measure, EVIDENCE, options)(pair, **options).a(level)
     make = known_measure(measure, _ESTIMATES, options)
+    if of_levels:
+        return make(y, scores, sample_weight, groups=groups, **options).interval(level)
     if measure in _OF_COLUMNS:
         return make(y, scores, sample_weight, **options).interval(level)
     return make(cells_of(y, scores, sample_weight), **options).interval(level)
@@ -125,11 +128,8 @@ def known_measure(
     return made[measure]
 
 
-_OF_COLUMNS: Mapping[str, Callable[..., Estimate]] = {
-    "expected_cost": cost_estimate,
-    "mauc": partial(level_estimate, "mauc"),
-    "vus": partial(level_estimate, "vus"),
-}
+_OF_LEVELS = {name: partial(level_estimate, name) for name in ("mauc", "vus")}
+_OF_COLUMNS: Mapping[str, Callable[..., Estimate]] = {"expected_cost": cost_estimate, **_OF_LEVELS}
 _ESTIMATES: Mapping[str, Callable[..., Estimate]] = {
     "roc_auc": auc_estimate,
     "average_precision": average_precision_estimate,

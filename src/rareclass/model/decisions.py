@@ -395,15 +395,15 @@ class LevelDecision:
     def estimate(self, rows: ScoredRows, prevalence: float | None = None) -> RankingEstimate:
         """Return MAUC, VUS of few levels, and the AUC above each level that has rows above it."""
         y, scores, weight, *_ = rows
-        order = range(self.n_codes)
-        measures = {"MAUC": interval("mauc", y, scores, weight, levels=order)}
+        measured = partial(interval, scores=scores, sample_weight=weight, groups=rows.group)
+        of_levels = partial(measured, y=y, levels=range(self.n_codes))
+        measures = {"MAUC": of_levels("mauc")}
         present = np.unique(y)
         if 2 < len(present) <= _MOST_LEVELS_OF_VUS:
-            measures["VUS"] = interval("vus", y, scores, weight, levels=order)
+            measures["VUS"] = of_levels("vus")
         if len(present) > 2:  # of two levels it is the MAUC
             for code in present[:-1]:
-                above = interval("roc_auc", y > code, scores, weight)
-                measures[f"AUC above {self.names[code]}"] = above
+                measures[f"AUC above {self.names[code]}"] = measured("roc_auc", y=y > code)
         return RankingEstimate(measures, float(len(y) if weight is None else weight.sum()))
 
     def confusion(
