@@ -30,13 +30,13 @@ RIDDLES = re.compile(
 MOST_CODE = {
     "cli": 2914,
     "compare": 1397,
-    "decide": 1872,
-    "encoding": 2860,
-    "ensemble": 2949,
+    "decide": 1852,
+    "encoding": 2859,
+    "ensemble": 2938,
     "estimators": 348,
     "explain": 375,
     "fit": 1847,
-    "folds": 481,
+    "folds": 476,
     "hunt": 891,
     "hyperball": 1892,
     "kernels": 588,
@@ -45,7 +45,7 @@ MOST_CODE = {
     "model": 4036,
     "moments": 1574,
     "online": 2341,
-    "ranking": 3737,
+    "ranking": 3734,
     "report": 3127,
     "review": 1088,
     "rows": 1819,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1954,
     "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_482, "tests": 53_474, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_442, "tests": 53_474, "benchmarks": 17_875}
 MOST_FILES = 293
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -1,5 +1,6 @@
 """CalibratedRanker: probabilities from any classifier's scores, with few rare rows."""
 
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,6 +35,7 @@ class _FoldScorer(NamedTuple):
         return self.scale(rarity_scores(self.model, X, pos_label))
 
 
+@dataclass(eq=False, repr=False)
 class CalibratedRanker(EstimatorWrapper):
     r"""Probabilities from any classifier or ranker, at the base rate that is true.
 
@@ -123,29 +125,16 @@ class CalibratedRanker(EstimatorWrapper):
     0.06
     """
 
-    calibration_: Calibration
-
-    def __init__(
-        self,
-        estimator: Any,
-        method: str = "auto",
-        cv: Any = 5,
-        ensemble: bool = True,
-        prevalence: float | None = None,
-        majority_sampling_rate: float | None = None,
-        pos_label: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.cv = cv
-        self.ensemble = ensemble
-        self.prevalence = prevalence
-        self.majority_sampling_rate = majority_sampling_rate
-        self.pos_label = pos_label
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    estimator: Any
+    method: str = "auto"
+    cv: Any = 5
+    ensemble: bool = True
+    prevalence: float | None = None
+    majority_sampling_rate: float | None = None
+    pos_label: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    calibration_: Calibration = field(init=False)
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:

@@ -1,6 +1,7 @@
 """DecisionClassifier: any classifier or ranker with a threshold that keeps a constraint."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ def _has_probabilities(model: "DecisionClassifier") -> bool:
     return hasattr(vars(model).get("estimator_", model.estimator), "predict_proba")
 
 
+@dataclass(eq=False, repr=False)
 class DecisionClassifier(EstimatorWrapper):
     r"""Any scikit-learn classifier or ranker, with a threshold that keeps a constraint.
 
@@ -109,27 +111,15 @@ class DecisionClassifier(EstimatorWrapper):
     (True, 'fixed sequence of exact binomial tests')
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        rule: Any,
-        cv: Any = 5,
-        refit: bool = True,
-        response: str = "auto",
-        unmet: str = "warn",
-        pos_label: Any = None,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.rule = rule
-        self.cv = cv
-        self.refit = refit
-        self.response = response
-        self.unmet = unmet
-        self.pos_label = pos_label
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    estimator: Any
+    rule: Any
+    cv: Any = 5
+    refit: bool = True
+    response: str = "auto"
+    unmet: str = "warn"
+    pos_label: Any = None
+    random_state: int | None = None
+    n_jobs: int | None = None
 
     @all_or_nothing
     def fit(

@@ -1,6 +1,7 @@
 """Encoders, which stand before a model: typed columns or sparse rows become its features."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -284,17 +285,15 @@ class SparseEncoder:
         return ExampleCells({}, {})
 
 
+@dataclass(eq=False)
 class TypedColumns(ReadsColumns):
     """Typed rows as a `TypedTable`, for an estimator that encodes tables itself.
 
     `columns` are those that are learned from; `statistics_` are what the estimator has learned.
     """
 
-    def __init__(
-        self, columns: Sequence[Column], statistics_: TableStatistics | None = None
-    ) -> None:
-        self.columns = columns
-        self.statistics_ = statistics_
+    columns: Sequence[Column]
+    statistics_: TableStatistics | None = None
 
     def fit_transform(self, frame: pl.DataFrame, *of_rows: Any) -> TypedTable:
         """Return the typed rows; nothing is learned of their labels and weights."""

@@ -1,6 +1,7 @@
 """RareClassifier: kernels, trees and linear models on one table, combined; nothing to tune."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rareclass.ensemble.plan import Plan
 
 
+@dataclass(eq=False, repr=False)
 class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
     r"""Learns the rare class of any table, with nothing to tune.
 
@@ -187,29 +189,16 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
     _calibrates = True
     _keeps_at_interrupt = False  # the command line does; a loop of somebody else is to end
 
-    def __init__(
-        self,
-        effort: str = "standard",
-        time_budget: float | None = None,
-        objective: Any = "average_precision",
-        members: Any = "auto",
-        cv: Any = "auto",
-        absolute_time: bool = False,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-        pos_label: Any = None,
-        verbose: bool | str = "auto",
-    ) -> None:
-        self.effort = effort
-        self.time_budget = time_budget
-        self.objective = objective
-        self.members = members
-        self.cv = cv
-        self.absolute_time = absolute_time
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.pos_label = pos_label
-        self.verbose = verbose
+    effort: str = "standard"
+    time_budget: float | None = None
+    objective: Any = "average_precision"
+    members: Any = "auto"
+    cv: Any = "auto"
+    absolute_time: bool = False
+    random_state: int | None = None
+    n_jobs: int | None = None
+    pos_label: Any = None
+    verbose: bool | str = "auto"
 
     def fit(
         self,

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -198,6 +199,7 @@ class RareGroupKFold(_RareKFold):
 WINDOWS = ("expanding", "sliding", "around")
 
 
+@dataclass(eq=False, repr=False)
 class RareTimeSplit(BaseCrossValidator):
     """Stretches of time as test parts, cut so that each holds about as many rare rows.
 
@@ -254,19 +256,19 @@ class RareTimeSplit(BaseCrossValidator):
 
     __metadata_request__split: ClassVar = {"groups": True}
 
-    def __init__(
-        self,
-        n_splits: int = 5,
-        *,
-        gap: Any = 0,
-        embargo: Any = 0,
-        window: str = "expanding",
-        train_span: Any = None,
-        pos_label: Any = None,
-    ) -> None:
+    n_splits: int = 5
+    _: KW_ONLY
+    gap: Any = 0
+    embargo: Any = 0
+    window: str = "expanding"
+    train_span: Any = None
+    pos_label: Any = None
+
+    def __post_init__(self) -> None:
+        window, train_span, embargo = self.window, self.train_span, self.embargo
         check_choice("window", window, WINDOWS)
         least = 2 if window == "around" else 1
-        check_whole("n_splits", n_splits, f"a whole number of at least {least}", least)
+        check_whole("n_splits", self.n_splits, f"a whole number of at least {least}", least)
         if (window == "sliding") != (train_span is not None):
             raise ValueError(
                 f"window={window!r} and train_span={train_span!r} do not go together: "
@@ -277,12 +279,6 @@ class RareTimeSplit(BaseCrossValidator):
                 f"embargo={embargo!r} has no effect with window={window!r}, which never learns "
                 'from rows after the test part: use gap=, or window="around".'
             )
-        self.n_splits = n_splits
-        self.gap = gap
-        self.embargo = embargo
-        self.window = window
-        self.train_span = train_span
-        self.pos_label = pos_label
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Number of pairs that `split` gives."""

@@ -207,6 +207,7 @@ def reference_norm(problem: RankingProblem, at_zero: Evaluation) -> float:
     return norm if norm > _ROUNDING * eps * max(of_a_row, 1e-300) else 0.0
 
 
+@dataclass(eq=False)
 class NewtonDirections:
     """Newton's: conjugate gradients on H p = -g, from zero, each iterate a direction of descent.
 
@@ -215,13 +216,9 @@ class NewtonDirections:
     it is built. One pass of the rows a product.
     """
 
-    def __init__(
-        self,
-        problem: RankingProblem,
-        precondition: "SampledHessian | None" = None,
-        inverse: Preconditioner | None = None,
-    ) -> None:
-        self.problem, self.precondition, self.inverse = problem, precondition, inverse
+    problem: RankingProblem
+    precondition: "SampledHessian | None" = None
+    inverse: Preconditioner | None = None
 
     def __call__(self, at: Evaluation, optimality: float, tol: float) -> Solver[Direction]:
         """The direction from a point."""
