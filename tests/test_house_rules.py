@@ -42,11 +42,11 @@ MOST_CODE = {
     "kernels": 588,
     "labels": 851,
     "metrics": 2121,
-    "model": 4036,
+    "model": 4039,
     "moments": 1574,
     "online": 2341,
     "ranking": 3734,
-    "report": 3127,
+    "report": 3128,
     "review": 1088,
     "rows": 1819,
     "serving": 1428,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1954,
     "tables": 4114,
 }
-MOST_LINES = {"src/rareclass": 74_442, "tests": 53_474, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_446, "tests": 53_494, "benchmarks": 17_875}
 MOST_FILES = 293
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -1,5 +1,6 @@
 """Verdicts on promises: how often chance breaks one, and what a broken one leads to."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from rareclass.model import evaluate
 from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import ERROR, Advice, PromiseVerdict, judge_promises
 from rareclass.model.facts import ScoredRows, TrainingFacts
+from rareclass.model.model import alert_rate
 from rareclass.model.targets import RareClassFacts
 
 RULES = {
@@ -94,6 +96,24 @@ def test_rows_of_a_group_are_one_to_the_promises_of_ranking_and_alerts():
         broken[is_known] += bool(promises_of(held, held, new, chosen).broken)
     assert broken[True] <= 3
     assert broken[False] >= 7
+
+
+@pytest.mark.parametrize(("size", "alike"), [(1, 0.0), (8, 1.0), (20, 0.5)])
+def test_the_rate_of_alerts_of_new_rows_allows_for_groups_like_those_of_training(size, alike):
+    random, missed, group = np.random.default_rng(0), {True: 0, False: 0}, np.arange(4000) // size
+    for is_known in [True, False] * 50:
+        held, new = (
+            math.sqrt(alike) * random.normal(size=4000)[group]
+            + math.sqrt(1.0 - alike) * random.normal(size=4000)
+            for _ in range(2)
+        )
+        rows = ScoredRows((held > 2.5).astype(np.int16), held, group=group if is_known else None)
+        model = made_model(None, None, held_out=rows).with_thresholds(1.5)
+        rate = alert_rate(model, int((new > 1.5).sum()), len(new))
+        assert rate.found.value == pytest.approx((new > 1.5).mean())
+        missed[is_known] += not rate.found.low <= stats.norm.sf(1.5) <= rate.found.high
+    assert missed[True] <= 5
+    assert (missed[False] > 9) == (size > 1)
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -322,11 +322,13 @@ class AlertRate:
     n_alerts: int
     n_rows: int
     held_out: WeightedRate
+    alike: float = 1.0  # rows that count as one, as those held out do that are of groups
 
     @cached_property
     def found(self) -> Interval:
         """Share of alerts among the new rows."""
-        return WeightedRate.counted(self.n_alerts, self.n_rows).interval(_LEVEL)
+        n_alerts, n_rows = self.n_alerts / self.alike, self.n_rows / self.alike
+        return WeightedRate.counted(n_alerts, n_rows).interval(_LEVEL)
 
     @cached_property
     def expected(self) -> Interval:

@@ -295,13 +295,14 @@ def alert_rate(model: Model, n_alerts: int, n_rows: int) -> AlertRate | None:
 
     Held-out rows are those that the threshold was set on, of training or of a file.
     """
-    held, rule, rate = model.held_out, model.facts.rule, None
+    held, rule, rate, alike = model.held_out, model.facts.rule, None, 1.0
     if held is not None:
         rate = WeightedRate.of(held.scores, model.threshold, held.y == 1, held.weight)
         if held.group is not None:
-            unit = held.cuts().row_unit
+            cuts = held.cuts()
+            alike, unit = cuts.alike, cuts.row_unit
             rate = rate._replace(rare_unit=unit, majority_unit=unit)
     n_held = 0.0 if rate is None else rate.n_rare + rate.n_majority
     if rule is not None and not np.isclose(n_held, rule.rows):
         rate = WeightedRate.counted(rule.alerts, rule.rows)
-    return None if rate is None or not n_rows else AlertRate(n_alerts, n_rows, rate)
+    return None if rate is None or not n_rows else AlertRate(n_alerts, n_rows, rate, alike)

@@ -54,7 +54,8 @@ class TableDisplay(RankingDisplay):
         """Count at every threshold; `options` as for `ThresholdTable.of`."""
         table, value = ThresholdTable.of(y, scores, sample_weight, **options), None
         if cls._measure is not None:
-            value = interval(cls._measure, y, scores, sample_weight)
+            groups = options.get("groups")
+            value = interval(cls._measure, y, scores, sample_weight, groups=groups)
         return cls(table, name=name, value=value)
 
     def _value_text(self) -> str:
