@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.typed_table import TypedTable, in_memory
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.errors import ErrorKind, InputError, too_few_rows
+from rareclass.errors import ErrorKind
 from rareclass.explain.explaining import explain, strongest_of
 from rareclass.explain.near_cases import case_features, nearest_of
 from rareclass.labels.spelling import missing_labels, refuse_missing
@@ -274,19 +274,16 @@ def check_labels(y: Any) -> None:
     labels = label_column(y, None)
     missing = missing_labels(labels)
     if len(labels) and len(missing) == len(labels):
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             "No row has a label: there is nothing to audit.",
             "Give labels, or look for cases with rareclass hunt.",
-            ErrorKind.LABELS,
         )
     refuse_missing(labels)
     counts = np.unique(labels.astype(str) if labels.dtype == object else labels, return_counts=True)
     if len(counts[1]) < 2:
-        raise InputError(
-            "The labels hold one class only.", "Give rows of two classes.", ErrorKind.LABELS
-        )
+        raise ErrorKind.LABELS.error("The labels hold one class only.", "Give rows of two classes.")
     if counts[1].min() < 2:
-        raise too_few_rows(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             "The rare class has 1 row, which cannot be both trained on and held out.",
             "Give more rare rows, or look for cases with rareclass hunt.",
         )

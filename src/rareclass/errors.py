@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
-from functools import partial
 from shlex import join, quote
 from typing import Literal
 
@@ -66,6 +65,18 @@ class ErrorKind(StrEnum):
     MISSING_PACKAGE = "missing package"
     MEMORY = "memory"  # needs more than there is
     REFUSED = "refused"  # not opened or not answered, for safety or by a limit
+
+    def error(
+        self,
+        message: str,
+        remedy: str = "",
+        *,
+        column: str | None = None,
+        row: int | None = None,
+        value: object = None,
+    ) -> "InputError":
+        """Return the error of this kind, as `InputError` has it."""
+        return InputError(message, remedy, self, column=column, row=row, value=value)
 
 
 class InputError(ValueError):
@@ -132,14 +143,13 @@ def system_faults() -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise InputError(
-            "The machine ran out of memory.", "Use fewer rows or columns.", ErrorKind.MEMORY
-        ) from error
+        message = "The machine ran out of memory."
+        raise ErrorKind.MEMORY.error(message, "Use fewer rows or columns.") from error
     except OSError as error:
         if not is_system_fault(error):
             raise
         where = f" for {error.filename}" if error.filename else ""
-        raise unwritable(
+        raise ErrorKind.UNWRITABLE.error(
             f"The system reported an error{where}: {error.strerror}.",
             "Check that the disk has room and that you may write to the folder.",
         ) from error
@@ -269,18 +279,20 @@ def missing_column(where: str, name: str, columns: Iterable[str], option: str = 
     """
     has = f"{setting(option)}: there is" if option else f"{where} has"
     hint = name_hint(name, columns)
-    return InputError(f"{has} no column {name!r}.", hint, ErrorKind.MISSING_COLUMN, column=name)
+    return ErrorKind.MISSING_COLUMN.error(f"{has} no column {name!r}.", hint, column=name)
 
 
 def named_twice(column: str, setting_: str, other: str) -> InputError:
     """Return the error of a column that two settings name, which exclude each other."""
     message = f"Column {column!r} is both {setting(setting_)} and {setting(other)}."
-    return combination_error(message, f"Name another for {setting(setting_)}.", column=column)
+    return ErrorKind.COMBINATION.error(
+        message, f"Name another for {setting(setting_)}.", column=column
+    )
 
 
 def no_rows(where: object) -> InputError:
     """Return the error of a table without rows."""
-    return too_few_rows(f"{where} has no rows.", "Give one with rows.")
+    return ErrorKind.TOO_FEW_ROWS.error(f"{where} has no rows.", "Give one with rows.")
 
 
 def fit_of_a_rare_class() -> str:
@@ -307,33 +319,6 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
-# Errors by their kind: of a setting's value, of settings that exclude each other or of which one is
-# missing, of an output that is there or is an input, of one that cannot be written, of too few
-# rows, of labels.
-setting_error = partial(InputError, kind=ErrorKind.SETTING)
-combination_error = partial(InputError, kind=ErrorKind.COMBINATION)
-existing_file = partial(InputError, kind=ErrorKind.EXISTING_FILE)
-unwritable = partial(InputError, kind=ErrorKind.UNWRITABLE)
-too_few_rows = partial(InputError, kind=ErrorKind.TOO_FEW_ROWS)
-label_error = partial(InputError, kind=ErrorKind.LABELS)
-
-
-def bad_cell(
-    message: str,
-    remedy: str,
-    column: str | None = None,
-    row: int | None = None,
-    value: object = None,
-) -> InputError:
-    """Return the error of a cell, or of a whole column where no `row` is given."""
-    return InputError(message, remedy, ErrorKind.CELL, column=column, row=row, value=value)
-
-
-def unsupported(message: str, remedy: str, column: str | None = None) -> InputError:
-    """Return the error of what this model, method or table cannot do."""
-    return InputError(message, remedy, ErrorKind.UNSUPPORTED, column=column)
-
-
 def unknown_name(message: str, name: str, known: Iterable[str]) -> InputError:
     """Return the error of a setting that names what is not `known`.
 
@@ -343,7 +328,7 @@ def unknown_name(message: str, name: str, known: Iterable[str]) -> InputError:
     names = list(known)
     near = nearest_name(name, names)
     hint = f"Did you mean {near!r}?" if near else f"There are: {', '.join(names)}."
-    return InputError(message, hint, ErrorKind.SETTING, value=name)
+    return ErrorKind.SETTING.error(message, hint, value=name)
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

@@ -18,14 +18,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    existing_file,
-    setting,
-    setting_error,
-    unwritable,
-)
+from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.remote import RemotePath
 from rareclass.scratch_file import scratch_folder
 
@@ -148,7 +141,9 @@ def writing(
     try:
         yield
     except OSError as error:
-        raise unwritable(f"Cannot write {path}: {error.strerror or error}.", remedy) from error
+        raise ErrorKind.UNWRITABLE.error(
+            f"Cannot write {path}: {error.strerror or error}.", remedy
+        ) from error
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -233,7 +228,7 @@ def _temporary_beside(path: Path, former: Path) -> Path:
         there = next(each for each in (folder, *folder.parents) if os.path.exists(each))
         if not os.path.isdir(there):
             folder, what, remedy = there, "is not a folder", "Choose another name."
-        raise unwritable(f"Cannot write {path}: {folder} {what}.", remedy)
+        raise ErrorKind.UNWRITABLE.error(f"Cannot write {path}: {folder} {what}.", remedy)
     temporary = _name_beside(path)
     with writing(path):
         # Not by `tempfile`: a new file obeys the umask.
@@ -266,9 +261,8 @@ def _kept(file: Path, error: InputError) -> InputError:
     handle, name = tempfile.mkstemp(prefix="rareclass-", suffix=file.suffix, dir=scratch_folder())
     os.close(handle)
     os.replace(file, name)
-    return InputError(
-        error.message, f"{error.remedy} What was to be written is in {name}.", error.kind
-    )
+    remedy = f"{error.remedy} What was to be written is in {name}."
+    return error.kind.error(error.message, remedy)
 
 
 def check_writable(path: Path, option: str) -> None:
@@ -279,7 +273,7 @@ def check_writable(path: Path, option: str) -> None:
     if os.path.exists(path) and not os.path.isfile(path):
         what = "folder" if os.path.isdir(path) else "pipe or a device"
         remedy = "Give the name of a regular file."
-        raise unwritable(f"{option} {path} is a {what}.", remedy)
+        raise ErrorKind.UNWRITABLE.error(f"{option} {path} is a {what}.", remedy)
     target = _behind_links(path)
     _temporary_beside(target, target).unlink(missing_ok=True)
 
@@ -311,23 +305,23 @@ def check_new(path: Path, option: str, overwrite: bool) -> None:
         path.check_writable(option)
     if path.is_file() and not overwrite:
         remedy = f"Give another name, or {setting('overwrite')} to replace it."
-        raise existing_file(f"{option} {path} exists already.", remedy)
+        raise ErrorKind.EXISTING_FILE.error(f"{option} {path} exists already.", remedy)
 
 
 def check_suffix(path: Path, option: str, *suffixes: str) -> None:
     """Raise `InputError` where the name of an output, the value of `option`, names no format."""
     if path.suffix.lower() not in suffixes:
-        raise setting_error(f"{option} {path} does not end in {' or '.join(suffixes)}.")
+        raise ErrorKind.SETTING.error(f"{option} {path} does not end in {' or '.join(suffixes)}.")
 
 
 def check_own_folder(folder: Path, option: str, others: Iterable[str]) -> None:
     """Raise `InputError` where a folder, the value of `option`, is a file or holds `others`."""
     if folder.exists() and not folder.is_dir():
         message, remedy = f"{option} {folder} is a file.", "Give the name of a folder."
-        raise existing_file(message, remedy)
+        raise ErrorKind.EXISTING_FILE.error(message, remedy)
     for other in others:
         message = f"{option} {folder} holds other files, such as {other!r}."
-        raise existing_file(message, "Give a new folder, or an empty one.")
+        raise ErrorKind.EXISTING_FILE.error(message, "Give a new folder, or an empty one.")
 
 
 def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> None:
@@ -338,7 +332,7 @@ def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> 
             is_same = path.resolve() == read.resolve()
             is_same |= path.exists() and read.exists() and path.samefile(read)
         if is_same:
-            raise existing_file(f"{option} {path} is {what}.", "Give another name.")
+            raise ErrorKind.EXISTING_FILE.error(f"{option} {path} is {what}.", "Give another name.")
 
 
 def check_not_inside(path: Path, option: str, read: Location) -> None:
@@ -347,7 +341,7 @@ def check_not_inside(path: Path, option: str, read: Location) -> None:
         return
     is_far = isinstance(path, RemotePath), isinstance(read, RemotePath)
     if is_far[0] == is_far[1] and read.is_dir() and read.resolve() in path.resolve().parents:
-        raise existing_file(
+        raise ErrorKind.EXISTING_FILE.error(
             f"{option} {path} is inside the folder to be read, and would be a part of its table.",
             "Choose another folder.",
         )
@@ -452,10 +446,9 @@ def _in_use(handle: int, what: str) -> InputError:
         owner = os.read(handle, 20).decode(errors="replace").strip()
     os.close(handle)
     by = f", process {owner}" if owner.isdecimal() else ""
-    return InputError(
+    return ErrorKind.LOCKED.error(
         f"{what} is in use by another running rareclass{by}.",
         "Wait for it to end, stop it with Ctrl-C, or give another name.",
-        ErrorKind.LOCKED,
     )
 
 

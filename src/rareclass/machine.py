@@ -234,10 +234,9 @@ def in_one_thread(method: Method[Given, Answer]) -> Method[Given, Answer]:
         this = (get_ident(), object())
         found = _learning.setdefault(id(self), this)
         if found[0] != this[0]:
-            raise InputError(
+            raise ErrorKind.LOCKED.error(
                 f"This {type(self).__name__} is learning in another thread.",
                 "Let one thread learn after another, or give each an estimator of its own.",
-                ErrorKind.LOCKED,
             )
         try:
             return method(self, *given, **named)

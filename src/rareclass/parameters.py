@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
-from rareclass.errors import setting, setting_error
+from rareclass.errors import ErrorKind, setting
 
 _POWER = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)")
 _RATE = re.compile(r"\s*(\d[\d,_]*)\s*/\s*(hour|day|week|\d[\d,_]*)\s*")
@@ -69,7 +69,7 @@ def parse_number(
     except (ValueError, OverflowError):
         value = float("nan")
     if not 0 < value < inf or (is_whole and not value.is_integer()):
-        raise setting_error(f"{name} {text} is not a number above zero.", remedy)
+        raise ErrorKind.SETTING.error(f"{name} {text} is not a number above zero.", remedy)
     return int(value) if is_whole else value
 
 
@@ -96,7 +96,7 @@ def read_seconds(name: str, text: str) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([smh]?)\s*", text.lower())
     seconds = float(match[1]) * units[match[2]] if match else 0.0
     if not seconds > 0:
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{name} {text} is not a time above zero.",
             "Give seconds, such as 60, or minutes or hours, such as 5m or 1h.",
         )
@@ -110,7 +110,7 @@ def read_bytes(name: str, text: str) -> int:
     try:
         return parse_bytes(text)
     except ValueError as error:
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{name} {text} is not a size.", "Give one such as 16MiB or 4GiB."
         ) from error
 
@@ -125,7 +125,7 @@ def read_costs(name: str, text: str) -> dict[str, float | str]:
     for part in text.split(","):
         key, separator, value = (piece.strip() for piece in part.partition("="))
         if not separator or key not in ("fp", "fn", "review") or not value or key in costs:
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"{name} {text} cannot be read at {part.strip()!r}.",
                 "Give fp=5,fn=100, each once, with review=1 if looking at an alert costs as well.",
             )
@@ -179,7 +179,7 @@ def check_number(
 def check_prevalence(prevalence: Any) -> None:
     """Raise `InputError` for a share of rare rows that is no number between 0 and 1."""
     if prevalence is not None and not is_number(prevalence, 0.0, 1.0):
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{setting('prevalence', prevalence)} is not between 0 and 1.",
             "It is the share of rare rows where the model is used, such as 0.002.",
         )

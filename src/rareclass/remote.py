@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
-from rareclass.errors import ErrorKind, InputError, setting, setting_error, unsupported, unwritable
+from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.scratch_file import BytesAt, Scratch, read_file_at
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -32,7 +32,7 @@ def path_of(name: str | os.PathLike[str]) -> Path:
         return cast(Path, name)
     text = os.fspath(name)
     if not text.strip():
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             "The name of a file is empty.", "Give a name; . is the current folder.", value=text
         )
     scheme = _URL.match(text)
@@ -54,7 +54,7 @@ def _followed(path: Path) -> Path:
         if is_gone or error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
             why = "the current folder was removed" if is_gone else error.strerror
             message, remedy = f"{path} cannot be found: {why}.", "Give another name."
-            raise InputError(message, remedy, ErrorKind.MISSING_FILE) from error
+            raise ErrorKind.MISSING_FILE.error(message, remedy) from error
     return path
 
 
@@ -88,7 +88,7 @@ class RemotePath(PurePosixPath):
     __repr__ = __str__
 
     def __fspath__(self) -> str:
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"{self} is not on this machine's disk, where this has to be.",
             "Give a file or folder of this machine, and copy it afterwards.",
         )
@@ -140,17 +140,18 @@ class RemotePath(PurePosixPath):
     def check_writable(self, option: str) -> None:
         """Raise `InputError` where the file could not be written later, as far as is known now."""
         if self._is_web:
-            raise unwritable(
+            raise ErrorKind.UNWRITABLE.error(
                 f"{option} {self}: files cannot be written to a web server.",
                 "Give s3://, gs:// or az://.",
             )
         if self._url.endswith("/") or self.is_dir():
-            raise unwritable(f"{option} {self} is a folder.", "Give the name of a file.")
+            raise ErrorKind.UNWRITABLE.error(
+                f"{option} {self} is a folder.", "Give the name of a file."
+            )
         if not self._call(lambda system, place: system.exists(place.partition("/")[0] or "/")):
-            raise InputError(
+            raise ErrorKind.MISSING_FILE.error(
                 f"{option} {self}: there is no bucket {self.parts[1]}.",
                 "Check the name.",
-                ErrorKind.MISSING_FILE,
             )
 
     def put(self, file: Path) -> None:
@@ -158,7 +159,7 @@ class RemotePath(PurePosixPath):
         try:
             self._call(lambda system, place: system.put_file(str(file), place))
         except FileNotFoundError:
-            raise unwritable(
+            raise ErrorKind.UNWRITABLE.error(
                 f"Cannot write {self}: there is no such bucket or folder.", "Check the name."
             ) from None
         self._known = None
@@ -213,17 +214,16 @@ class RemotePath(PurePosixPath):
         words = words.strip().rstrip(".") or type(error).__name__
         if isinstance(error, ImportError):
             remedy = 'pip install "rareclass[s3]" is for s3://.'
-            return InputError(f"{self}: {words}.", remedy, ErrorKind.MISSING_PACKAGE)
+            return ErrorKind.MISSING_PACKAGE.error(f"{self}: {words}.", remedy)
         if isinstance(error, ValueError):
-            return unsupported(
+            return ErrorKind.UNSUPPORTED.error(
                 f"{self} is not an address of files: {words}.",
                 "Give s3://, gs://, az:// or the name of a file; to read, also https://, or a "
                 f"database with {setting('query')}.",
             )
-        return InputError(
+        return ErrorKind.CONNECTION.error(
             f"Cannot reach {self}: {words}.",
             "Check address, network and your rights there. Sign in as for its own tools: aws "
             "configure or AWS_PROFILE, gcloud auth application-default login, "
             "AZURE_STORAGE_CONNECTION_STRING.",
-            ErrorKind.CONNECTION,
         )

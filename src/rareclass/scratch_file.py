@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from rareclass.errors import ErrorKind, InputError, setting, unwritable
+from rareclass.errors import ErrorKind, InputError, setting
 
 _HAS_PREADV = os.name == "posix"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -26,7 +26,7 @@ def scratch_folder(folder: str | Path | None = None) -> Path:
     """
     if folder is not None:
         if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-            raise unwritable(
+            raise ErrorKind.UNWRITABLE.error(
                 f"scratch={str(folder)!r} is not a folder that can be written to.",
                 "Name one on a disk with room, or leave it out for $TMPDIR or /var/tmp.",
             )
@@ -86,11 +86,10 @@ class Scratch:
     def read_into(self, buffer: Any, offset: int) -> None:
         """Fill a contiguous array from the byte `offset`; safe in any thread."""
         if self.file.closed:
-            raise InputError(
+            raise ErrorKind.MISSING_FILE.error(
                 "These rows on disk were closed, and their scratch file is gone.",
                 "Read the file again, and close the rows (or end their `with`) after their last "
                 "use.",
-                ErrorKind.MISSING_FILE,
             )
         left = memoryview(buffer).cast("B")
         while left:
@@ -102,7 +101,7 @@ class Scratch:
     def _unwritable(self, error: OSError) -> InputError:
         if error.errno in _NO_ROOM:
             return self._no_room()
-        return unwritable(
+        return ErrorKind.UNWRITABLE.error(
             f"Cannot write rows to the scratch folder {self.folder}: {error.strerror or error}.",
             f"Name another: scratch= ({setting('scratch')} on the command line), or the "
             "environment variable TMPDIR.",
@@ -111,7 +110,7 @@ class Scratch:
     def _no_room(self) -> InputError:
         needed = self._needed or f"more than {self.size:,}"
         free = shutil.disk_usage(self.folder).free
-        return unwritable(
+        return ErrorKind.UNWRITABLE.error(
             f"The scratch folder {self.folder} has no room for the decoded rows: {needed} bytes "
             f"are needed, {free:,} are free there.",
             f"Name a folder on a larger disk: {setting('scratch')}, or the "

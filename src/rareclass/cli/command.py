@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import typer
 
 from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print_notes
-from rareclass.errors import InputError, option_name, setting_error, system_faults
+from rareclass.errors import ErrorKind, InputError, option_name, system_faults
 from rareclass.files import Location, check_output
 from rareclass.findings import TableWarning
 from rareclass.parameters import LARGEST_SEED, opt
@@ -111,13 +111,13 @@ class TableOptions:
         if is_database(given):
             address = DatabaseAddress(given)
             if self.query is None or not self.query.strip():
-                raise setting_error(
+                raise ErrorKind.SETTING.error(
                     f"--query is missing: which rows of {address}?",
                     'Give one such as --query "SELECT * FROM payments".',
                 )
             return Query(address, self.query)
         if self.query is not None:
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"--query: {what} {path_of(given)} is not a database.",
                 "Leave --query out, or give postgresql://user@host/database, sqlite:///file.db or "
                 "duckdb:///file.duckdb.",
@@ -277,7 +277,7 @@ def _options(kind: Any, given: dict[str, Any]) -> Any:
 def on_this_machine(place: Path, option: str) -> Path:
     """Return the name of something that grows while it is written; raise `InputError` for a URL."""
     if isinstance(place, RemotePath):
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{option} {place} is not on this machine's disk, and has to be.",
             "Give a local name, and copy it afterwards.",
         )

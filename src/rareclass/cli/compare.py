@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.errors import combination_error, counted, seconds_text, setting
+from rareclass.errors import ErrorKind, counted, seconds_text, setting
 from rareclass.files import check_output
 from rareclass.parameters import opt, parse_number, read_seconds
 from rareclass.tables import ColumnSettings
@@ -84,17 +84,19 @@ class CompareOptions:
             misplaced = ["methods", *vars(self.columns), "time", "folds", "time_budget", "out"]
         for name in misplaced:
             if (vars(self) | vars(self.columns))[name]:
-                raise combination_error(
+                raise ErrorKind.COMBINATION.error(
                     f"{setting(name)} is for comparing {kind}.",
                     f"Leave out {setting(name)}{remedy}.",
                 )
         if not self.scores and len(data) > 1:
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"{counted(len(data), 'file')} are given.",
                 "Give one training file, or --scores where they hold scores.",
             )
         if self.scores and self.target is None:
-            raise combination_error("--target is missing: which column holds the classes?", "")
+            raise ErrorKind.COMBINATION.error(
+                "--target is missing: which column holds the classes?", ""
+            )
 
     def score_files(self, data: "list[TablePlace]") -> "ScoreFiles":
         """Return the files of scores, and what their columns are."""

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.errors import combination_error, counted, left_out_text
+from rareclass.errors import ErrorKind, counted, left_out_text
 from rareclass.model import strict_option
 from rareclass.parameters import opt
 
@@ -116,7 +116,7 @@ def _evaluate_checked(
 
     assert options.journal is not None
     if options.time or options.strict or options.missed_cases is not None:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             "--journal takes none of --time, --strict and --missed-cases.", "Leave them out."
         )
     table = read_checked(model, data, options.journal, options.table.text)

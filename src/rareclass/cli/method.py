@@ -5,7 +5,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
-from rareclass.errors import combination_error, setting, setting_error
+from rareclass.errors import ErrorKind, setting
 from rareclass.parameters import opt, parse_number, read_seconds
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class MethodOptions:
             if value not in (None, ()):
                 owners = [method for method, names in _OWN.items() if name in names]
                 shown = setting(name, *(value if isinstance(value, tuple) else (value,)))
-                raise combination_error(
+                raise ErrorKind.COMBINATION.error(
                     f"{shown} belongs to --method {' or '.join(owners)}; {self.method} has "
                     f"{', '.join(map(setting, own))}.",
                     f"Leave {flag} out, or give --method {owners[0]}.",
@@ -142,7 +142,7 @@ def check_levels(levels: tuple[str, ...]) -> tuple[str, ...] | None:
     if len(levels) < 2 or not all(levels) or twice:
         wrong = f"names {twice[0]!r} twice" if twice else "has an empty name"
         wrong = "names fewer than two levels" if len(levels) < 2 else wrong
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"--levels {','.join(levels)} {wrong}.",
             "Give every value of the target once, from the lowest to the highest, with commas "
             "between them: --levels low,medium,high.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rareclass.cli import command as cli
 from rareclass.cli import screen
 from rareclass.cli.rule import RuleOptions, rule_option
-from rareclass.errors import combination_error, setting_error, unsupported
+from rareclass.errors import ErrorKind
 from rareclass.files import check_output
 from rareclass.parameters import opt
 
@@ -57,13 +57,13 @@ def threshold(options: ThresholdOptions) -> None:
     rule = asked.rule(options.time, score)
     needs_all = rare_class is not None or (rule is not None and rule.needs_time)
     if journal is not None and (data is None or needs_all):
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             "--journal needs DATA, the table of all rows, and takes no --class or alerts a day.",
             "Give DATA, and alerts for so many rows, as in --alerts 50/10000.",
         )
     wanted = score if rule is None else rule
     if wanted is None and (asked.prevalence is None or data is not None):
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             "No rule for the threshold is given.",
             "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
             "--threshold; or --prevalence alone, for the probabilities.",
@@ -106,7 +106,7 @@ def _of_fit(path: Path) -> "Model":
     from rareclass.model.model_file import load_model
 
     if path.is_dir():
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"{path} is a folder, and a threshold is kept in a model file of rareclass fit.",
             "For the folder of a stream or hunt, name one where rows are scored: rareclass score "
             "--threshold or --top.",

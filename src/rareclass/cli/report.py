@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.errors import InputError, combination_error, setting
+from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.files import check_output
 from rareclass.parameters import opt
 from rareclass.report import ReportOptions
@@ -70,7 +70,7 @@ def report(options: PageOptions) -> None:
             tuple(each for each in (model, data, *others) if each), truth, asked, text
         )
     elif truth is not None:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             "--truth is for files of scores, and this is a model.", "Leave it out."
         )
     else:
@@ -100,7 +100,7 @@ def _of_scores(
     from rareclass.report.comparison_report import report_on_scores
 
     if asked.target is None:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"{paths[0]} is a file of scores: which column has the classes?", "Name it by --target."
         )
     _refuse(asked, "A report of files of scores", ("time", "costs", "rows", "id_column"))
@@ -151,8 +151,8 @@ def _of_models(
 def _refuse(asked: ReportOptions, what: str, refused: "Iterable[str]") -> None:
     for name in refused:
         if vars(asked)[name]:
-            raise combination_error(f"{what} takes no {setting(name)}.", "Leave it out.")
+            raise ErrorKind.COMBINATION.error(f"{what} takes no {setting(name)}.", "Leave it out.")
 
 
 def _needs_data(message: str) -> InputError:
-    return combination_error(message, "Give DATA as well.")
+    return ErrorKind.COMBINATION.error(message, "Give DATA as well.")

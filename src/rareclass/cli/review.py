@@ -10,7 +10,7 @@ from rich.console import Console
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.errors import combination_error, counted, needed_for, setting, setting_error
+from rareclass.errors import ErrorKind, counted, needed_for, setting
 from rareclass.files import TABLE_SUFFIXES, check_output
 from rareclass.parameters import opt
 from rareclass.remote import path_of
@@ -60,12 +60,12 @@ class VerdictOptions:
         if journal is not None:
             cli.on_this_machine(journal, "--journal")
             if replaced is not None and replaced.resolve() in journal.resolve().parents:
-                raise combination_error(
+                raise ErrorKind.COMBINATION.error(
                     f"--journal {journal} is inside --out {replaced}, which is replaced whole.",
                     "Give the journal a name outside of that folder.",
                 )
         elif self != VerdictOptions():
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 "--id, --verdicts and --correct are about a journal.", "Name it: --journal FILE."
             )
 
@@ -126,7 +126,7 @@ def review(options: ReviewOptions) -> None:
     of_model = None if model is None else model.target
     target = options.target or of_model
     if target is None:
-        raise setting_error("--target is missing.", "Name the column of labels.")
+        raise ErrorKind.SETTING.error("--target is missing.", "Name the column of labels.")
     said.check(journal)
     inputs = {"TABLE": place, "--journal": journal}
     for name, path in (("--list", sheet), ("--labelled", labelled)):
@@ -170,7 +170,7 @@ def _model_of(given: tuple[str, ...]) -> "Model | None":
     from rareclass.opening import open_model
 
     if not 1 <= len(given) <= 2:
-        raise setting_error("Give a model and a table.", "MODEL may be left out.")
+        raise ErrorKind.SETTING.error("Give a model and a table.", "MODEL may be left out.")
     is_named = len(given) == 2 and given[0] != _NO_MODEL
     return open_model(path_of(given[0])) if is_named else None
 

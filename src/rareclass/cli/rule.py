@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from rareclass.errors import InputError, combination_error, setting, setting_error
+from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.parameters import COSTS, check_prevalence, opt, parse_number, read_costs, read_rate
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class RuleOptions:
         """
         check_prevalence(self.prevalence)
         if threshold is not None and not abs(threshold) < inf:
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"--threshold {threshold} is not a finite number.", "Give a score, such as 2.5."
             )
         given = {"threshold": threshold, **vars(self)}
@@ -61,13 +61,13 @@ class RuleOptions:
         sure = {name: given.pop(name) for name in ("confidence", "prevalence") if name in given}
         if len(given) > 1:
             first, second = list(given)[:2]
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"{setting(first)} and {setting(second)} both set the threshold.",
                 "Give one of them.",
             )
         if not given or threshold is not None:
             if "confidence" in sure:
-                raise combination_error(
+                raise ErrorKind.COMBINATION.error(
                     "--confidence needs a rule for the threshold.",
                     "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
                 )
@@ -80,14 +80,14 @@ class RuleOptions:
         except InputError:
             raise
         except ValueError as error:
-            raise setting_error(f"{setting(name)} {value}: {error}", "") from error
+            raise ErrorKind.SETTING.error(f"{setting(name)} {value}: {error}", "") from error
         if rule.needs_time and time is None:
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"--alerts {value} needs to know the time of each row.",
                 "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
             )
         if rule.needs_time and self.prevalence is not None:
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"--alerts {value} and --prevalence contradict each other: alerts per period are "
                 "counted on these rows, which have another share of rare ones.",
                 "Leave one out, or give alerts for so many rows, as in 50/10000.",
@@ -126,7 +126,7 @@ def _alerts(text: str) -> tuple[int, int | str]:
     """Alerts, and in how many rows, or in which period."""
     rate = read_rate(text)
     if rate is None:
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"--alerts {text} cannot be read.",
             "Give a number per hour, day or week, such as 50/day, or per rows, such as 50/10000.",
         )

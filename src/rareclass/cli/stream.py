@@ -17,16 +17,7 @@ from rich.text import Text
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    combination_error,
-    command_line,
-    counted,
-    existing_file,
-    first_names,
-    unsupported,
-)
+from rareclass.errors import ErrorKind, command_line, counted, first_names
 from rareclass.parameters import opt
 from rareclass.remote import RemotePath, path_of
 from rareclass.stream.options import (
@@ -132,21 +123,20 @@ def _check_source(source: str, follow: bool) -> None:
     from rareclass.tables.databases import DatabaseAddress, is_database
 
     if is_database(source):
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"{DatabaseAddress(source)} is a database, which cannot be read as a stream.",
             "Write the new rows to a CSV or Parquet file; fit and score read a --query.",
         )
     place = path_of(source)
     if follow and isinstance(place, RemotePath):
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"--follow: {place} is not on this machine.",
             "Leave it out: the same command, given again, continues with the new rows.",
         )
     if source != "-" and not place.exists():
-        raise InputError(
+        raise ErrorKind.MISSING_FILE.error(
             f"There is no file or folder {source}.",
             "Check the name; - reads stdin.",
-            ErrorKind.MISSING_FILE,
         )
 
 
@@ -156,7 +146,7 @@ def _check_ours(path: Path) -> None:
     except (OSError, ValueError, TypeError):
         is_ours = False
     if not is_ours:
-        raise existing_file(
+        raise ErrorKind.EXISTING_FILE.error(
             f"--json {path} exists already, and no stream wrote it.", "Give another name."
         )
 

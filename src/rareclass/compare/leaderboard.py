@@ -10,15 +10,7 @@ from rareclass.compare.methods import MethodComparison, Report, compare_methods
 from rareclass.compare.out_of_fold import MethodRun
 from rareclass.compare.peers import PeerSettings, prepared, why_not
 from rareclass.compare.score_columns import Standings
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    combination_error,
-    counted,
-    seconds_text,
-    setting,
-    unsupported,
-)
+from rareclass.errors import ErrorKind, InputError, counted, seconds_text, setting
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import Method
@@ -115,11 +107,10 @@ def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> 
     groups of them, for the folds.
     """
     if plan_memory(file, available_memory(), VIEW_COPIES).on_disk:
-        raise InputError(
+        raise ErrorKind.MEMORY.error(
             f"{file.path} is larger than a quarter of the memory, and not all methods read from "
             "disk.",
             "Compare on a part of the rows.",
-            ErrorKind.MEMORY,
         )
     method: Method = RankRCMethod() if isinstance(file, SvmlightFile) else AutoMethod()
     data = read_training_set(file, replace(settings, method=method))
@@ -129,7 +120,7 @@ def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> 
 
 def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
     if settings.groups is not None and settings.time is not None:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"{setting('groups')} and {setting('time')} are both given.", "Give one of them."
         )
     if settings.time is not None:
@@ -142,11 +133,10 @@ def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
         )
         possible = min(possible, most_folds(data.rare, group))
     if possible < settings.folds:
-        raise InputError(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             f"These {what} make {counted(possible, 'fold')} with rows of both classes at most, "
             f"not {settings.folds}.",
             f"Give {setting('folds', possible)}." if possible > 1 else "Give more rare rows.",
-            ErrorKind.TOO_FEW_ROWS,
             value=settings.folds,
         )
 
@@ -182,7 +172,7 @@ def compare_on(
             absent[name] = MethodRun(name, "not tried", why, 0.0, 0)
     if not methods:
         reasons = _reasons(list(absent.values()))
-        raise unsupported("No method can be tried.", reasons)
+        raise ErrorKind.UNSUPPORTED.error("No method can be tried.", reasons)
     target = data.target
     assert isinstance(target, RareClassFacts)
     n_rare = target.label_counts[target.rare_label]
@@ -205,7 +195,7 @@ def compare_on(
     every = {run.name: run for run in found.runs} | absent
     found = replace(found, runs=tuple(every[name] for name in settings.methods))
     if found.comparison is None:
-        raise unsupported("No method finished.", _reasons(list(found.runs)))
+        raise ErrorKind.UNSUPPORTED.error("No method finished.", _reasons(list(found.runs)))
     by_class = of_classes(found, data, target.rare_labels)
     return Leaderboard(found, data.n_rows, n_rare, target.rare_label, by_class)
 

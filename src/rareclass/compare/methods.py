@@ -20,7 +20,7 @@ from rareclass.compare.out_of_fold import (
     score_fold_of,
 )
 from rareclass.compare.score_columns import DEFAULT, Comparison, chosen_measures, compare_scores
-from rareclass.errors import ErrorKind, InputError, combination_error, counted, too_few_rows
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.folds.dealing import days_of, rare_rows, read_times
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.folds.splitters import splitter_for
@@ -162,9 +162,7 @@ def compare_methods(
     AUC: logistic is best (0.976); not significantly worse: bayes.
     """
     if not methods:
-        raise InputError(
-            "methods= is empty.", "Give a mapping of names to estimators.", ErrorKind.SHAPE
-        )
+        raise ErrorKind.SHAPE.error("methods= is empty.", "Give a mapping of names to estimators.")
     limits = _limits(methods, time_budget)
     check_whole("random_state", random_state, "a whole number of at least 0", 0)
     rows, words = _fold_rows(X, y, cv, groups, time, sample_weight, pos_label, random_state)
@@ -204,13 +202,12 @@ def _fold_rows(
     labels = label_array(y)
     n_labels = len(np.unique(labels))
     if n_labels > 2:
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"y holds {counted(n_labels, 'label')}.",
             "Use y == label to compare the methods on one label against all others.",
-            ErrorKind.LABELS,
         )
     if groups is not None and time is not None:
-        raise combination_error("groups and time are both given.", "Give one of them.")
+        raise ErrorKind.COMBINATION.error("groups and time are both given.", "Give one of them.")
     group, moment = (None if each is None else np.asarray(each) for each in (groups, time))
     splitter, by = cv, ""
     if is_whole(cv):
@@ -226,7 +223,7 @@ def _fold_rows(
         for side, part in zip(("training", "test"), parts, strict=True):
             if not is_rare[part].any() or is_rare[part].all():
                 lacks = "other" if is_rare[part].any() else "rare"
-                raise too_few_rows(
+                raise ErrorKind.TOO_FEW_ROWS.error(
                     f"fold {number} has no {lacks} row in its {side} part.",
                     "Use the splitters of rareclass.folds, or fewer folds.",
                 )

@@ -25,7 +25,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from rareclass.decide.rarity_scores import rarity_scores
-from rareclass.errors import seconds_text, unsupported
+from rareclass.errors import ErrorKind, seconds_text
 
 Advance = Callable[..., None]
 # Scores of a fold by its number, within the seconds that are left.
@@ -192,13 +192,13 @@ def fit_on(
 def _repeated(name: str, weight: NDArray[np.float64]) -> NDArray[np.intp]:
     """Each row number as often as its weight says; `name` of the estimator is for messages."""
     if (weight % 1.0 != 0.0).any():
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"{name} takes no sample_weight, and weights that are not whole numbers cannot be "
             "written out as repeated rows.",
             "Leave it out, or give whole weights.",
         )
     if weight.sum() > _MOST_COPIED:
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"{name} takes no sample_weight, and {weight.sum():,.0f} repeated rows are too many.",
             "Leave it out.",
         )
@@ -215,7 +215,7 @@ class OwnProcesses:
         try:
             content = pickle.dumps(rows, protocol=5)
         except Exception as error:
-            raise unsupported(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"The rows cannot be sent to a process of its own ({error}).", "Give isolate=False."
             ) from error
         self._folder = tempfile.TemporaryDirectory(prefix="rareclass-compare-")

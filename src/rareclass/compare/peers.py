@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from rareclass.compare.out_of_fold import fit_on
 from rareclass.decide.rarity_scores import rarity_scores
 from rareclass.encoding.encoders import SparseEncoder, TableEncoder, TypedColumns
-from rareclass.errors import ErrorKind, InputError, needed_for, setting, unknown_name
+from rareclass.errors import ErrorKind, needed_for, setting, unknown_name
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.mibc_method import MIBCMethod
@@ -56,7 +56,7 @@ class PeerMethod:
         if setting.columns:
             return self.encode(setting)
         if self.no_sparse:
-            raise InputError(self.no_sparse, kind=ErrorKind.UNSUPPORTED)
+            raise ErrorKind.UNSUPPORTED.error(self.no_sparse)
         return SparseEncoder(setting.zero_based)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass import metrics
-from rareclass.errors import ErrorKind, InputError, bad_cell, counted, unknown_name
+from rareclass.errors import ErrorKind, counted, unknown_name
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import Interval
 from rareclass.metrics.intervals import normal_quantile, p_value_of_intervals, stretch_for_training
@@ -233,17 +233,16 @@ def chosen_measures(
     asked = [names] if isinstance(names, str) else list(names)
     if not asked:
         known = ", ".join(_WORDS)
-        raise InputError(
-            "measures= names no measure.", f"There are: {known}.", ErrorKind.SETTING, value=names
+        raise ErrorKind.SETTING.error(
+            "measures= names no measure.", f"There are: {known}.", value=names
         )
     given: list[Any] = list(k) if isinstance(k, Iterable) else [k]
     ks = [max(1.0, round(n_rare)) if each is None else each for each in given]
     for each in ks:
         if not is_number(each, high=n_rows * (1.0 + 1e-9), ends="(]"):
-            raise InputError(
+            raise ErrorKind.SETTING.error(
                 f"k = {each!r} is not between 0 and the {counted(n_rows, 'row')} that are judged.",
                 "Give a smaller k.",
-                ErrorKind.SETTING,
                 value=each,
             )
     found: dict[str, RankingMeasure] = {}
@@ -335,10 +334,9 @@ def compare_scores(
     label = label_column(y)
     columns = {name: _column(name, column, len(label)) for name, column in scores.items()}
     if not columns:
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             "scores= holds no column of scores.",
             "Give a mapping of names to scores.",
-            ErrorKind.SHAPE,
         )
     weight = None
     if sample_weight is not None:
@@ -353,10 +351,9 @@ def compare_scores(
     if n_train is not None:
         check_number("n_train", n_train)
         if folds is None:
-            raise InputError(
+            raise ErrorKind.COMBINATION.error(
                 "n_train= needs folds=, which is not given.",
                 "Give folds, or leave n_train out.",
-                ErrorKind.COMBINATION,
             )
         stretch = stretch_for_training(len(label), n_train)
     # Also refuses groups that are missing or too few, and a class without rows.
@@ -379,10 +376,10 @@ def compare_scores(
 def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     values = score_column(column, f"scores[{name!r}]", n_rows)
     if values.size and (values == values[0]).all():
-        raise bad_cell(
+        raise ErrorKind.CELL.error(
             f"scores[{name!r}] are all {values[0]:g}: such scores rank nothing.",
             "Leave the column out, or look at how it was made.",
-            name,
+            column=name,
             value=float(values[0]),
         )
     return values

@@ -13,7 +13,6 @@ from rareclass.encoding.target import Positive, is_rare, label_counts, labels_as
 from rareclass.errors import (
     ErrorKind,
     InputError,
-    bad_cell,
     counted,
     missing_column,
     name_hint,
@@ -94,10 +93,9 @@ def compare_score_files(files: ScoreFiles) -> ComparedFiles:
     """
     read = read_score_files(files)
     if len(read.columns) < 2:
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             "There is only one column of scores, and nothing to compare.",
             f"Give two files of scores, or {setting('scores')} twice.",
-            ErrorKind.SHAPE,
         )
     comparison = compare_scores(
         read.y,
@@ -172,7 +170,7 @@ def _weights(cells: pl.Series, name: str) -> np.ndarray:
     if (row := _first(~(numbers.is_finite() & (numbers >= 0.0)))) is not None:
         message = f"{setting('weight', name)} is {shown(cells[row])} at row {row + 1}."
         remedy = "Give a number of rows, at or above 0, in every row."
-        raise bad_cell(message, remedy, name, row + 1, cells[row])
+        raise ErrorKind.CELL.error(message, remedy, column=name, row=row + 1, value=cells[row])
     return numbers.to_numpy()
 
 
@@ -208,12 +206,11 @@ def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
     if files.id_column is None:
         for table in tables[1:]:
             if table.frame.height != first.frame.height:
-                raise InputError(
+                raise ErrorKind.ROWS.error(
                     f"{table.path} has {counted(table.frame.height, 'row')} and {first.path} "
                     f"{first.frame.height:,}.",
                     f"Give scores of the same rows, or {setting('id_column')} with a column that "
                     "names them.",
-                    ErrorKind.ROWS,
                 )
         return tables
     ids = [_ids(table, files.id_column) for table in tables]
@@ -222,11 +219,10 @@ def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
         for one, other, lacks in ((ids[0], own, table), (own, ids[0], first)):
             missing = one.filter(~one.is_in(other.implode()))
             if len(missing):
-                raise InputError(
+                raise ErrorKind.ROWS.error(
                     f"{lacks.path} has no row with {files.id_column} = {missing[0]}"
                     + (f", nor {counted(len(missing) - 1, 'other')}." if len(missing) > 1 else "."),
                     "Give scores of the same rows.",
-                    ErrorKind.ROWS,
                     column=files.id_column,
                     value=missing[0],
                 )
@@ -243,11 +239,10 @@ def _ids(table: ScoreTable, name: str) -> pl.Series:
     _check_full(table, name, ids)
     if (row := _first(ids.is_duplicated())) is not None:
         again = np.flatnonzero((ids == ids[row]).to_numpy())[1] + 1
-        raise InputError(
+        raise ErrorKind.ROWS.error(
             f"{table.path}: {name} = {ids[row]} occurs twice, at rows {row + 1} and {again}.",
             f"Name a column with a different value in every row, or leave {setting('id_column')} "
             "out where the files are in the same order.",
-            ErrorKind.ROWS,
             column=name,
             row=int(again),
             value=ids[row],
@@ -265,19 +260,17 @@ def _labels(tables: Sequence[ScoreTable], files: ScoreFiles) -> pl.Series:
         hint = name_hint(name, known)
         if files.truth is None:
             hint += f" Labels in another file are given by {setting('truth', 'FILE')}."
-        raise InputError(
+        raise ErrorKind.MISSING_COLUMN.error(
             f"{where} column {name!r} with the labels ({setting('target')}).",
             hint,
-            ErrorKind.MISSING_COLUMN,
             column=name,
         )
     labels = labels_as_text(holding[0].frame[name])
     if (row := _first(labels.is_null())) is not None:
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"{holding[0].path} has no label ({name}) at row {row + 1}"
             + (f", nor at {labels.null_count() - 1:,} more." if labels.null_count() > 1 else "."),
             "Leave rows without a label out of all files.",
-            ErrorKind.LABELS,
             column=name,
             row=row + 1,
         )
@@ -285,11 +278,10 @@ def _labels(tables: Sequence[ScoreTable], files: ScoreFiles) -> pl.Series:
         differ = _values(labels) != _values(labels_as_text(table.frame[name]))
         if (row := _first(differ)) is not None:
             other = table.frame[name][row]
-            raise InputError(
+            raise ErrorKind.LABELS.error(
                 f"{holding[0].path} and {table.path} have different labels: {labels[row]!r} and "
                 f"{other!r} at row {row + 1} of the first.",
                 f"Give files of the same rows in the same order, or {setting('id_column')}.",
-                ErrorKind.LABELS,
                 column=name,
                 row=row + 1,
                 value=other,
@@ -324,10 +316,9 @@ def _only_scores(table: ScoreTable, files: ScoreFiles) -> str:
     if len(numeric) == 1:
         return numeric[0]
     found = f"numbers in {', '.join(numeric)}" if numeric else "no column of numbers"
-    raise InputError(
+    raise ErrorKind.MISSING_COLUMN.error(
         f"{table.path}: which column holds the scores? It has {found}.",
         f"Name it by {setting('scores')}." if numeric else name_hint("", others),
-        ErrorKind.MISSING_COLUMN,
     )
 
 
@@ -344,17 +335,19 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
         raise missing_column(str(table.path), name, table.frame.columns)
     cells = table.frame[name]
     if cells.dtype.is_temporal() or cells.dtype.is_nested():
-        raise bad_cell(
+        raise ErrorKind.CELL.error(
             f"{table.path}: column {name!r} holds {cells.dtype}, not scores.",
             f"Name a column of numbers by {setting('scores')}.",
-            name,
+            column=name,
         )
     numbers = _as_numbers(cells)
     if (row := _first(~numbers.is_finite())) is not None:
         is_empty = _as_text(cells)[row] is None
         holds = "is empty" if is_empty else f"is {shown(cells[row])}, which is not a number,"
         message = f"{table.path}: {name} {holds} at row {row + 1}."
-        raise bad_cell(message, "Every row needs a finite score.", name, row + 1, cells[row])
+        raise ErrorKind.CELL.error(
+            message, "Every row needs a finite score.", column=name, row=row + 1, value=cells[row]
+        )
     outside = (numbers < 0.0) | (numbers > 1.0)
     if name.lower().startswith("prob") and (row := _first(outside)) is not None:
         message = (
@@ -362,13 +355,13 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
             "they are between 0 and 1."
         )
         remedy = "Give it another name if it holds scores of another kind."
-        raise bad_cell(message, remedy, name, row + 1, numbers[row])
+        raise ErrorKind.CELL.error(message, remedy, column=name, row=row + 1, value=numbers[row])
     values = numbers.to_numpy()
     if (values == values[0]).all():
-        raise bad_cell(
+        raise ErrorKind.CELL.error(
             f"{table.path}: {name} is {values[0]:g} in every row: such scores rank nothing.",
             f"Leave the file out, or name another column by {setting('scores')}.",
-            name,
+            column=name,
             value=float(values[0]),
         )
     return values
@@ -377,7 +370,7 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
 def _check_full(table: ScoreTable, name: str, cells: pl.Series) -> None:
     if (row := _first(cells.is_null())) is not None:
         message = f"{table.path} has no {name} at row {row + 1}."
-        raise bad_cell(message, "Fill it in.", name, row + 1)
+        raise ErrorKind.CELL.error(message, "Fill it in.", column=name, row=row + 1)
 
 
 def _name(

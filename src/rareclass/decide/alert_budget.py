@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from rareclass.decide.constraints import HELD_OUT, ChosenCut, Constraint, Share
-from rareclass.errors import ErrorKind, InputError, combination_error, counted, setting_error
+from rareclass.errors import ErrorKind, counted
 from rareclass.metrics.held_out_cuts import HeldOutCuts, running_sums
 from rareclass.metrics.intervals import chance_of_at_most, upper_bound
 from rareclass.metrics.scored_classes import FloatArray
@@ -63,7 +63,7 @@ def covered_periods(time: np.ndarray, period: str) -> CoveredPeriods:
     length = PERIODS[period]
     days = time.astype("M8[us]").astype(np.int64) / 86_400e6 if time.dtype.kind == "M" else time
     if period == "hour" and len(days) > 1 and (days == np.floor(days)).all():
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"Alerts an hour need the hour of each row; {len(days):,} times are days alone.",
             "Give times such as 2026-03-01T12:00, or so many alerts a day.",
         )
@@ -222,13 +222,12 @@ class AtMostAlertsAPeriod(Constraint):
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the lowest cut with few enough alerts a period."""
         if held.time is None:
-            raise InputError(
+            raise ErrorKind.MISSING_COLUMN.error(
                 f"{self.words}: the {self.period} of each row is not known.",
                 "Pass time=, one date a row, or give the alerts per number of rows.",
-                ErrorKind.MISSING_COLUMN,
             )
         if prevalence is not None:
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"{self.words} at prevalence={prevalence:g}: the rows of a {self.period} are the "
                 "held-out rows themselves.",
                 "Leave the prevalence out, or give the alerts per number of rows.",

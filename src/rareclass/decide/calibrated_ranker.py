@@ -16,7 +16,7 @@ from rareclass.decide.rarity_scores import (
     is_ranker,
     rarity_scores,
 )
-from rareclass.errors import label_error
+from rareclass.errors import ErrorKind
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
 from rareclass.machine import all_or_nothing
@@ -211,7 +211,7 @@ class CalibratedRanker(EstimatorWrapper):
         for number, (train, test) in enumerate(pairs):
             train, test = train[counts[train]], test[counts[test]]
             if is_rare[train].all() or not is_rare[train].any():
-                raise label_error(
+                raise ErrorKind.LABELS.error(
                     f"fold {number + 1} learns from one class only.",
                     "Use fewer folds, or stratified ones: cv=a number, or RareStratifiedKFold.",
                 )
@@ -226,7 +226,9 @@ class CalibratedRanker(EstimatorWrapper):
             weight = (1.0 if weight is None else weight) / times[places]
         is_rare = rows.y[places] == self.pos_label_
         if is_rare.all() or not is_rare.any():
-            raise label_error("the folds test rows of one class only.", "Use stratified folds.")
+            raise ErrorKind.LABELS.error(
+                "the folds test rows of one class only.", "Use stratified folds."
+            )
         if value.min() == value.max():
             warn(
                 f"all held-out scores of {type(self.estimator).__name__} are equal: every "

@@ -23,7 +23,7 @@ from rareclass.decide.calibration_map import (
     read_score_levels,
     to_probability,
 )
-from rareclass.errors import ErrorKind, InputError, combination_error, setting_error
+from rareclass.errors import ErrorKind
 from rareclass.metrics.scored_classes import FloatArray, check_scores
 from rareclass.parameters import check_choice, check_prevalence, is_number
 
@@ -274,7 +274,7 @@ def log_odds_shift(
     Raises `InputError` where both are given, or one is out of range.
     """
     if prevalence is not None and majority_sampling_rate is not None:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"prevalence={prevalence!r} and majority_sampling_rate={majority_sampling_rate!r} say "
             "the same thing twice.",
             "Give one of them.",
@@ -284,7 +284,7 @@ def log_odds_shift(
         return float(_logit(float(prevalence)) - _logit(trained))
     if majority_sampling_rate is not None:
         if not is_number(majority_sampling_rate, 0.0, 1.0, "(]"):
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"majority_sampling_rate={majority_sampling_rate!r} must be a number above 0, at "
                 "most 1.",
                 "It is the share of the majority rows that were kept, such as 0.1.",
@@ -350,16 +350,17 @@ def at_prevalence(
     if bad.any():
         place = np.unravel_index(int(bad.argmax()), p.shape)
         where = ", ".join(map(str, place))
-        raise InputError(
+        raise ErrorKind.CELL.error(
             f"probability[{where}] = {p[place]!r} is not between 0 and 1.",
             "Scores become probabilities by CalibratedRanker.",
-            ErrorKind.CELL,
             value=p[place],
         )
     if not is_number(trained, 0.0, 1.0):
-        raise setting_error(f"trained={trained!r} must be a number between 0 and 1, both left out.")
+        raise ErrorKind.SETTING.error(
+            f"trained={trained!r} must be a number between 0 and 1, both left out."
+        )
     if prevalence is None and majority_sampling_rate is None:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             "neither prevalence nor majority_sampling_rate is given.", "Give one."
         )
     factor = np.exp(log_odds_shift(trained, prevalence, majority_sampling_rate))

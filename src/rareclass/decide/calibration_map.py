@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from rareclass.errors import ErrorKind, InputError, too_few_rows
+from rareclass.errors import ErrorKind
 from rareclass.metrics.scored_classes import FloatArray, check_scores, split_scores
 
 # The nearest to 0 and 1 that a probability comes: the same distance from both ends.
@@ -111,7 +111,7 @@ def read_score_levels(
     if sample_weight is not None:
         given = np.asarray(sample_weight)
         if given.dtype.kind in "fiub" and given.size and not given.any():
-            raise too_few_rows(
+            raise ErrorKind.TOO_FEW_ROWS.error(
                 "sample_weight is 0 for every row: there is nothing to learn from.",
                 "Give some rows a weight above 0, or leave it out.",
             )
@@ -119,10 +119,9 @@ def read_score_levels(
     value = np.concatenate([split.rare, split.majority])
     infinite = ~np.isfinite(value)
     if infinite.any():
-        raise InputError(
+        raise ErrorKind.NOT_FINITE.error(
             f"scores hold {infinite.sum()} infinite values, of which no probability is learned.",
             "Give finite scores.",
-            ErrorKind.NOT_FINITE,
         )
     weight = np.ones(len(value))
     if split.rare_weight is not None and split.majority_weight is not None:

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from rareclass.decide.threshold import nearest_cut
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import (
     EQUAL,
@@ -312,10 +312,9 @@ class LeastCost(Constraint):
         if not isinstance(cost, str):
             return np.full(len(held.score), float(cost))
         if cost not in held.costs:
-            raise InputError(
+            raise ErrorKind.MISSING_COLUMN.error(
                 f"the cost {cost!r} is not among costs: {sorted(held.costs)}.",
                 f"Pass costs={{{cost!r}: a number for each row}}.",
-                ErrorKind.MISSING_COLUMN,
                 column=cost,
             )
         return held.costs[cost]

@@ -19,7 +19,7 @@ from rareclass.decide.rarity_scores import (
     rarity_scores,
 )
 from rareclass.decide.threshold_rule import ChosenBand, ReviewBand, ThresholdRule
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.findings import warn
 from rareclass.folds import RareTimeSplit
 from rareclass.folds.dealing import one_a_row, read_times
@@ -270,6 +270,6 @@ class DecisionClassifier(EstimatorWrapper):
         self.threshold_ = chosen[0].threshold
         for one in chosen:
             if not one.met and self.unmet == "raise":
-                raise InputError(one.says(), kind=ErrorKind.NOT_REACHABLE)
+                raise ErrorKind.NOT_REACHABLE.error(one.says())
             if not one.met:
                 warn(one.says(), finding=one.findings[0])

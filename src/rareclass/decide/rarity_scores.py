@@ -15,15 +15,7 @@ from sklearn.base import (
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    label_error,
-    no_rows,
-    setting_error,
-    too_few_rows,
-    unsupported,
-)
+from rareclass.errors import ErrorKind, no_rows
 from rareclass.findings import Finding, warn
 from rareclass.folds.dealing import one_a_row
 from rareclass.labels.partial_labels import signs
@@ -67,7 +59,7 @@ def rarity_scores(
     found = ((each, getattr(estimator, each, None)) for each in responses)
     response, method = next((pair for pair in found if pair[1] is not None), ("", None))
     if method is None:
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"{name} has no {' or '.join(responses)}: there is nothing to rank rows by.",
             "Use a classifier that has one.",
         )
@@ -82,7 +74,7 @@ def rarity_scores(
     else:
         of_estimator = list(getattr(estimator, "classes_", classes))
         if len(of_estimator) != 2 or pos_label not in of_estimator:
-            raise label_error(
+            raise ErrorKind.LABELS.error(
                 f"{name} learned the labels {[plain(each) for each in of_estimator]}, "
                 f"which are not two classes with {plain(pos_label)!r}.",
                 "Fit it on rows of both classes.",
@@ -95,10 +87,10 @@ def rarity_scores(
         what, bad = "no finite number", ~np.isfinite(scores) if is_finite else np.isnan(scores)
     if bad.any():
         row = int(bad.argmax())
-        raise InputError(
+        kind = ErrorKind.CELL if response == "predict_proba" else ErrorKind.NOT_FINITE
+        raise kind.error(
             f"{response} of {name} gives row {row} the score {scores[row]:g}, which is {what}.",
             "Check the estimator and that row.",
-            ErrorKind.CELL if response == "predict_proba" else ErrorKind.NOT_FINITE,
             row=row,
             value=scores.item(row),
         )
@@ -309,7 +301,7 @@ def folds_at_most(cv: int, labels: Labels, remedy: str) -> int:
     """
     fewest = min(len(labels.rare), len(labels.majority))
     if cv < 2 or fewest < 2:
-        raise too_few_rows(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             f"cv={cv} and {fewest} rows of the smaller class: cross-validation needs at least 2 "
             "folds and 2 rows of each class.",
             remedy,
@@ -330,7 +322,7 @@ def given_splits(cv: Any, X: Any, y: np.ndarray, groups: Any = None) -> list[tup
         is_none = cv is None or isinstance(cv, bool)  # which scikit-learn takes for numbers
         splitter = check_cv("" if is_none else cv, y, classifier=True)
     except ValueError:
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"cv={cv!r} is not a number of folds, a splitter or a list of folds."
         ) from None
     return list(splitter.split(X, y, groups))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.errors import too_few_rows
+from rareclass.errors import ErrorKind
 from rareclass.metrics.held_out_cuts import between, steps, threshold_of_cut, widest_gap
 from rareclass.metrics.intervals import EQUAL
 from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, place_rows, split_scores
@@ -134,7 +134,7 @@ def level_thresholds(
 
     order, codes, value, weight = read_levels(y, scores, sample_weight, levels)
     if not len(value):
-        raise too_few_rows(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             "no rows to learn thresholds from: y is empty, or every weight is zero.",
             "Give rows of weight above 0.",
         )

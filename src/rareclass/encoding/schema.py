@@ -171,10 +171,9 @@ def find_schema(
     {'amount': 'number'}
     """
     if not batch.n_rows:
-        raise InputError(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             f"{batch.file}: no row could be read to find the columns from.",
             batch.rejected[0].reason if batch.rejected else "",
-            ErrorKind.TOO_FEW_ROWS,
         )
     by_id = () if id_column is None else (id_column,)
     for name in (target, *by_id, *drop, *keep, *categories):
@@ -198,8 +197,8 @@ def find_schema(
         target, kinds, tuple(drop), id_column, positives(positive), tuple(notes), readings
     )
     if not schema.features:
-        raise InputError(
-            f"{batch.file} has no column to learn from.", " ".join(notes), ErrorKind.MISSING_COLUMN
+        raise ErrorKind.MISSING_COLUMN.error(
+            f"{batch.file} has no column to learn from.", " ".join(notes)
         )
     return schema
 
@@ -231,10 +230,9 @@ def _check_labels(batch: Batch, target: str, positive: Positive) -> list[str]:
         return notes
     names = sorted(set(map(shown, wrong)))
     listed = first_names(names, 6)
-    raise InputError(
+    raise ErrorKind.LABELS.error(
         f"{batch.file}: column {target!r} holds {listed}, and which of them is rare is not known.",
         f"Name the rare label with {setting('positive', 'LABEL')}.",
-        ErrorKind.LABELS,
         column=target,
     )
 

@@ -47,10 +47,9 @@ def label_cells(cells: pl.Series) -> pl.Series:
         return cells.cast(pl.String)
     is_unfit = cells.dtype == pl.Duration or reading_of_type(cells.dtype) is None
     if is_unfit and cells.null_count() < len(cells):
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"The target {cells.name!r} holds cells of type {type_name(cells.dtype)}.",
             "Give a column of words, numbers, dates or truth values.",
-            ErrorKind.LABELS,
             column=cells.name,
         )
     return read_strings(cells)
@@ -143,10 +142,9 @@ def absent_label(
 ) -> InputError:
     """Return the error for a setting that names a label which no row has."""
     where = "the target" if column is None else f"column {column!r}"
-    return InputError(
+    return ErrorKind.LABELS.error(
         f"{setting(option)}: no row has {label!r} in {where}.",
         name_hint(label, known, "Its values are"),
-        ErrorKind.LABELS,
         column=column,
         value=label,
     )

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError, named_twice, no_rows, setting
+from rareclass.errors import ErrorKind, named_twice, no_rows, setting
 from rareclass.rows.decoding import refuse_many_labels
 from rareclass.rows.source import are_narrow
 from rareclass.tables.batch import SpooledTables
@@ -108,10 +108,9 @@ class ReadingPlan:
                 for column, number in zip(columns, n_missing, strict=True)
             ]
         if not any(column.is_used for column in columns):
-            raise InputError(
+            raise ErrorKind.MISSING_COLUMN.error(
                 f"No column of {self.file.path} can be learned from: all are constant or id-like.",
                 f"Give a file with a column that differs between rows, or {setting('keep')} one.",
-                ErrorKind.MISSING_COLUMN,
             )
         return columns
 
@@ -171,9 +170,7 @@ def plan_reading(
             raise named_twice(name, "keep", "drop" if name in drop else "target")
     names = [name for name in file.columns if name != target and name not in drop]
     if not names:
-        raise InputError(
-            f"{file.path} has no column besides the target.", "", ErrorKind.MISSING_COLUMN
-        )
+        raise ErrorKind.MISSING_COLUMN.error(f"{file.path} has no column besides the target.", "")
     seen = _profile(file, names)
     readings: dict[str, CellReading | None] = {}
     integers: set[str] = set()

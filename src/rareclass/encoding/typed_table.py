@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name, too_few_rows
+from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.tables.cells import are_plain, is_text_type, type_name
@@ -186,11 +186,10 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
     if like is not None:
         by_position = not frame.has_names
         if by_position and len(frame.names) != len(like):
-            raise InputError(
+            raise ErrorKind.SHAPE.error(
                 f"X has {counted(len(frame.names), 'column')}, where the model was trained on "
                 f"{len(like)}.",
                 "Give the columns of training, in their order.",
-                ErrorKind.SHAPE,
             )
         names = [column.name for column in like] if by_position else frame.names
         used = {column.name: column for column in like if column.is_used}
@@ -373,12 +372,13 @@ def _check_not_empty(columns: list[TypedColumn], remembered: list[Column], n_row
     if columns:
         return
     if n_rows < 2:
-        raise too_few_rows(f"X has n_samples={n_rows} rows.", "Give rows of two classes.")
+        raise ErrorKind.TOO_FEW_ROWS.error(
+            f"X has n_samples={n_rows} rows.", "Give rows of two classes."
+        )
     whys = "; ".join(f"{each.name!r} is {each.why_dropped}" for each in remembered[:6])
-    raise InputError(
+    raise ErrorKind.MISSING_COLUMN.error(
         f"X has no column to learn from: {whys or 'it has no columns'}.",
         "Give a column that differs between rows.",
-        ErrorKind.MISSING_COLUMN,
     )
 
 
@@ -390,10 +390,9 @@ def _check_all_there(used: dict[str, Column], names: list[str]) -> None:
     others = [name for name in names if name not in used]
     near = {name: nearest_name(name, others) for name in absent}
     shown = [repr(name) + (f" (is it {near[name]!r}?)" if near[name] else "") for name in absent]
-    raise InputError(
+    raise ErrorKind.MISSING_COLUMN.error(
         f"X lacks {counted(len(absent), 'column')} of training: {first_names(shown, 12)}.",
         "Give every column that the model was trained on; the order does not matter.",
-        ErrorKind.MISSING_COLUMN,
         column=absent[0],
     )
 

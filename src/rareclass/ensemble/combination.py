@@ -23,7 +23,7 @@ import numpy as np
 
 from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember, ScoreFunction
 from rareclass.ensemble.training_rows import HeldOutRows
-from rareclass.errors import setting_error
+from rareclass.errors import ErrorKind
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
 from rareclass.metrics import interval, precision_at_k, roc_auc
 
@@ -77,7 +77,7 @@ def as_objective(objective: Any) -> Scoring:
     if match is None:
         return as_scoring(objective, OBJECTIVES)
     if int(match[1]) < 1:
-        raise setting_error(f"objective={objective!r} names 0 rows.", "Name 1 or more.")
+        raise ErrorKind.SETTING.error(f"objective={objective!r} names 0 rows.", "Name 1 or more.")
     return partial(precision_at, int(match[1]))
 
 

@@ -34,16 +34,7 @@ from rareclass.ensemble.members.trees import (
     HistogramBoosting,
     SlowHistogramBoosting,
 )
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    MissingPackageError,
-    combination_error,
-    counted,
-    setting_error,
-    too_few_rows,
-    unknown_name,
-)
+from rareclass.errors import ErrorKind, MissingPackageError, counted, unknown_name
 from rareclass.estimators.search import Fold, make_folds
 from rareclass.folds.dealing import ALWAYS_LEARNED, dealt, group_numbers, moments, stretches
 from rareclass.labels.two_classes import Labels
@@ -100,15 +91,14 @@ def make_members(members: Any, effort: str = "standard") -> list[Member]:
     Raises `InputError` where there is no such member or effort, or a package is not installed.
     """
     if effort not in EFFORTS:
-        raise InputError(
+        raise ErrorKind.SETTING.error(
             f"effort={effort!r} is not an effort.",
             f"There are {', '.join(map(repr, EFFORTS))}.",
-            ErrorKind.SETTING,
             value=effort,
         )
     asked = [members] if isinstance(members, str) else members
     if not isinstance(asked, Sequence) or not len(asked):
-        raise setting_error(f"members={members!r} is empty.", "Name one, or list some.")
+        raise ErrorKind.SETTING.error(f"members={members!r} is empty.", "Name one, or list some.")
     made: dict[str, Member] = {}
     for each in asked:
         for member in _named(each, effort):
@@ -134,10 +124,9 @@ def _named(asked: Any, effort: str) -> list[Member]:
     if isinstance(asked, Member):
         return [asked]
     if not isinstance(asked, str):
-        raise InputError(
+        raise ErrorKind.SETTING.error(
             f"members holds {asked!r}, which is neither a name nor a Member.",
             "Give names, or objects of classes derived from Member.",
-            ErrorKind.SETTING,
             value=asked,
         )
     if asked in PORTFOLIOS:
@@ -301,20 +290,19 @@ def fold_numbers(
 
 def _check(cv: Any, labels: Labels, is_count: bool, has_groups: bool, has_time: bool) -> None:
     if has_groups and has_time:
-        raise combination_error("groups and time are both given.", "Give one of them.")
+        raise ErrorKind.COMBINATION.error("groups and time are both given.", "Give one of them.")
     if has_time and not is_count:
-        raise InputError(
+        raise ErrorKind.COMBINATION.error(
             f"cv={cv!r} is not a whole number, which folds by time need.",
             "Give a number of folds, or no time.",
-            ErrorKind.COMBINATION,
             value=cv,
         )
     if is_count and not is_whole(cv, 2):
-        raise InputError(
-            f"cv={cv!r} is not at least 2 folds.", "Give 2 or more.", ErrorKind.SETTING, value=cv
+        raise ErrorKind.SETTING.error(
+            f"cv={cv!r} is not at least 2 folds.", "Give 2 or more.", value=cv
         )
     if is_count and len(labels.majority) < 2:
-        raise too_few_rows(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             "The majority has 1 row of weight above 0, which cannot be both trained on and held "
             "out.",
             "Give more majority rows.",
@@ -328,20 +316,18 @@ def _as_numbers(folds: list[Fold], labels: Labels, n_rows: int) -> np.ndarray:
     for k, fold in enumerate(folds):
         twice = np.flatnonzero(fold.tested & (number >= 0))
         if len(twice):
-            raise InputError(
+            raise ErrorKind.ROWS.error(
                 f"cv holds row {twice[0]} out twice.",
                 "Give folds that hold each row out once at most.",
-                ErrorKind.ROWS,
                 row=int(twice[0]),
             )
         idle = kept[(fold.held_out & ~fold.tested)[kept]]
         if len(idle):
-            raise InputError(
+            raise ErrorKind.ROWS.error(
                 f"Fold {k + 1} of cv neither learns from nor tests {counted(len(idle), 'row')}, "
                 f"the first of them row {idle[0]}.",
                 "Give folds that learn from all rows but those that they test. For folds by time, "
                 "pass time to fit.",
-                ErrorKind.ROWS,
                 row=int(idle[0]),
             )
         number[fold.tested] = k
@@ -359,7 +345,7 @@ def _split(
     number[kept] = split(labels.is_rare(len(place))[kept], place[kept])
     for kind, rows in (("rare", labels.rare), ("majority", labels.majority)):
         if len(np.unique(number[rows])) == 1:
-            raise too_few_rows(
+            raise ErrorKind.TOO_FEW_ROWS.error(
                 f"{name} puts all {kind} rows into one fold, which would have none to learn from.",
                 f"Fit without {name}.",
             )

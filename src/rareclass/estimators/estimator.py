@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.decide.rarity_scores import TwoClassScorer
-from rareclass.errors import needed_for, unsupported
+from rareclass.errors import ErrorKind, needed_for
 from rareclass.machine import all_or_nothing, one_blas_thread
 from rareclass.rows import LabelledRows, RowSource, as_source, header
 from rareclass.rows.source import is_dask, is_delayed, with_safe_squares
@@ -142,7 +142,7 @@ def read_features(
     Raises `InputError` on delayed blocks of Dask, `ValueError` on other columns than those kept.
     """
     if is_delayed(X):
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             "Delayed blocks of Dask do not say how many columns they have.",
             "Learn by fit_rows(rareclass.rows.from_dask(X, y)), score by part: "
             "dask.delayed(model).score_samples(block).",

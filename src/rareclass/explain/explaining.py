@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import TypedTable
 from rareclass.ensemble.combined_ranking import CombinedRanking
-from rareclass.errors import ErrorKind, InputError, combination_error, unsupported
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import read_features
 from rareclass.estimators.rankings import KernelRanking, LinearRanking
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
@@ -173,7 +173,7 @@ def explain(
     model = estimator_of(model)
     if isinstance(model, CombinedRanking):
         if typical is not None or groups is not None:
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 "A RareClassifier knows its columns and their typical cells itself.",
                 "Leave out typical and groups.",
             )
@@ -228,20 +228,18 @@ def read_rows(model: Any, X: Any, typical: Any, groups: Sequence[Any] | None) ->
     n_features = rows.shape[1]
     middle = np.zeros(n_features) if typical is None else np.asarray(typical, dtype=np.float64)
     if middle.shape != (n_features,) or not np.isfinite(middle).all():
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             f"typical has shape {middle.shape}.",
             f"Pass one finite number for each of {n_features} features.",
-            ErrorKind.SHAPE,
         )
     if groups is None:
         of_model = vars(model).get("feature_names_in_")
         groups = [f"x{k}" for k in range(n_features)] if of_model is None else of_model
     named = [str(name) for name in groups]
     if len(named) != n_features:
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             f"groups has {len(named)} entries.",
             f"Name one for each of {n_features} features.",
-            ErrorKind.SHAPE,
         )
     names = list(dict.fromkeys(named))
     place = {name: k for k, name in enumerate(names)}
@@ -346,7 +344,7 @@ def explain_ball(model: Any, rows: ExplainedRows) -> Explanation:
     """
     center, radius = np.asarray(model.center_, dtype=np.float64), float(model.radius_)
     if center.shape != rows.typical.shape:
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             "A ball in the space of a kernel has no distance by feature.",
             "Fit RACH without a kernel to have one.",
         )
@@ -354,7 +352,7 @@ def explain_ball(model: Any, rows: ExplainedRows) -> Explanation:
     effects = -np.stack([parts[:, group].sum(axis=1) for group in rows.groups], axis=1)
     depth = radius**2 + effects.sum(axis=1)
     if not np.allclose(depth, model.score_samples(rows.X), rtol=1e-6, atol=1e-6 * (1 + radius**2)):
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             "An ellipsoid has no distance that is a sum over features.",
             "Fit RACH with a round ball to have one.",
         )

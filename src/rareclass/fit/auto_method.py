@@ -19,7 +19,7 @@ from rareclass.ensemble.plan import (
     threads_for,
 )
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.errors import counted, setting, unknown_name, unsupported
+from rareclass.errors import ErrorKind, counted, setting, unknown_name
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Method, TableSize, Terms
@@ -203,7 +203,7 @@ def method_for(file: TableFile | SvmlightFile, method: Method) -> Method:
     if not isinstance(file, SvmlightFile) or not isinstance(method, AutoMethod):
         return method
     if method != AutoMethod():
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"{file.path} is an svmlight file, which {setting('method', 'auto')} does not learn "
             "from: "
             f"{RankRCMethod.name} does, and has no {setting('seconds')}, {setting('objective')} "

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from rareclass.ensemble.members.trees import has_lightgbm
-from rareclass.errors import existing_file, setting
+from rareclass.errors import ErrorKind, setting
 from rareclass.files import csv_bytes, replacing
 from rareclass.metrics import average_precision
 
@@ -283,7 +283,7 @@ def check_not_the_users(folder: Path) -> None:
     for name in (*headers, MODEL_NAME):
         is_ours = name in ours or (name == MODEL_NAME and TRAIN_NAME in ours)
         if (folder / name).exists() and not is_ours:
-            raise existing_file(
+            raise ErrorKind.EXISTING_FILE.error(
                 f"{folder / name} exists, and no rareclass demo wrote it.",
                 f"Choose another folder with {setting('out')}.",
             )

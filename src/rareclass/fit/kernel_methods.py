@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive, positives
-from rareclass.errors import ErrorKind, InputError, combination_error, counted, setting
+from rareclass.errors import ErrorKind, counted, setting
 from rareclass.estimators.rankings import KernelRanking
 from rareclass.fit.method import EncodedRows, Method, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
@@ -235,7 +235,7 @@ class OrdinalMethod(KernelMethod):
     def read_target(self, found: FoundLabels, positive: Positive) -> LevelFacts:
         """The labels in order; there is no rare class among them to name."""
         if named := positives(positive):
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"{setting('positive', ' '.join(named))} names a rare class, but {self.name} "
                 "ranks all levels.",
                 f"Leave {setting('positive')} out, or give {setting('method', 'rankrc')}.",
@@ -281,12 +281,11 @@ def check_kernel_memory(
     """
     needed = sum(held_whole_bytes(n_landmarks(n_rare), n_rare, item))
     if needed > allowed:
-        raise InputError(
+        raise ErrorKind.MEMORY.error(
             f"The kernel of {n_rare:,} distinct {which} with their landmarks takes "
             f"{size_text(needed)}; {size_text(allowed)} are left for it.",
             f"Raise {setting('kernel_memory')}, {'' if instead else 'or '}fit on a sample of the "
             "rows" + (f", or {instead}." if instead else "."),
-            ErrorKind.MEMORY,
         )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive
-from rareclass.errors import combination_error, setting
+from rareclass.errors import ErrorKind, setting
 from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, group_numbers, moments, most_folds
 from rareclass.model.facts import MethodFacts, RareClassScores, ScoredRows
@@ -65,7 +65,7 @@ class EncodedRows(NamedTuple):
         else:
             number = _cut(terms, is_rare, moments(self.time, len(self.y)))
         if number is None:
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"{setting(name)}: the rows to learn from cannot be cut into two folds with rows "
                 "of both classes.",
                 f"Leave out {setting(name)}.",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.errors import ErrorKind, InputError, counted, setting
+from rareclass.errors import ErrorKind, counted, setting
 from rareclass.estimators.rankings import LinearRanking
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.method import EncodedRows, Method, Terms, how_chosen
@@ -51,10 +51,9 @@ class MIBCMethod(Method):
             with warnings_as(notes, _say):
                 fitted = rows.fit(estimator)
         except NotSeparableError as error:
-            raise InputError(
+            raise ErrorKind.NOT_REACHABLE.error(
                 error.message,
                 f"Use {setting('cost', 'auto')}, or a number such as 1.",
-                ErrorKind.NOT_REACHABLE,
             ) from error
         return fitted.best_estimator_ if isinstance(fitted, MIBCCV) else fitted
 
@@ -135,10 +134,9 @@ def _check_memory(covariance: str, rows: EncodedRows, terms: Terms) -> None:
     n_columns = rows.shape[1]
     needed = 8 * n_columns**2 * (2 * terms.folds + _COPIES)
     if needed > terms.memory:
-        raise InputError(
+        raise ErrorKind.MEMORY.error(
             f"{setting('covariance', covariance)} of {n_columns:,} encoded columns takes "
             f"{size_text(needed)} with its folds; {size_text(terms.memory)} are left for it.",
             f"Use {setting('covariance', 'factor')} or diagonal, or raise "
             f"{setting('kernel_memory')}.",
-            ErrorKind.MEMORY,
         )

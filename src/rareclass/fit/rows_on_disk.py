@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.encoders import DOUBLE_PRECISION_ROWS, TableEncoder
 from rareclass.encoding.training_table import TypedScratch
-from rareclass.errors import ErrorKind, InputError, counted, setting
+from rareclass.errors import ErrorKind, counted, setting
 from rareclass.folds.majority_part import draw_majority
 from rareclass.machine import size_text
 from rareclass.rows import RowSource
@@ -75,13 +75,12 @@ def plan_memory(
         if plan.n_rows:
             columns = counted(plan.n_encoded_columns, "column")
             size = f" (about {counted(plan.n_rows, 'row')}, {columns} once encoded)"
-        raise InputError(
+        raise ErrorKind.MEMORY.error(
             f"A fit on {file.path} needs about {size_text(plan.needed + _LEAST_KERNEL_MEMORY)} of "
             f"memory{size}; {size_text(limit)} may be used.",
             "Fit on a sample of the majority rows (keep every rare one), leave columns out with "
             f"{setting('drop')}, raise {setting('memory')}, or use a machine with more. Scoring "
             "streams: it takes files of any size.",
-            ErrorKind.MEMORY,
         )
     return plan
 

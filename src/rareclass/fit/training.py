@@ -18,7 +18,7 @@ from rareclass.decide.alert_budget import AtMostAlertsAPeriod, covered_periods
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.encoding.encoders import TypedColumns
-from rareclass.errors import InputError, combination_error, setting
+from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.findings import warnings_as
 from rareclass.fit.hold_out import (
     NO_ESTIMATE,
@@ -419,7 +419,7 @@ class _Training:
 
 
 def _no_held_out_rows(rule: DecisionRule) -> InputError:
-    return combination_error(
+    return ErrorKind.COMBINATION.error(
         f"{rule.rule.words} needs held-out rows of both classes, and there are none.",
         f"Leave out {setting('holdout', 0)}, or give rows with more of the rare class.",
     )

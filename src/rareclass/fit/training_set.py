@@ -23,17 +23,7 @@ from rareclass.encoding.training_table import (
     stream_training_table,
 )
 from rareclass.encoding.typed_table import distinct_rows, groups_of_equal
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    bad_cell,
-    combination_error,
-    name_hint,
-    named_twice,
-    no_rows,
-    setting,
-    setting_error,
-)
+from rareclass.errors import ErrorKind, name_hint, named_twice, no_rows, setting
 from rareclass.fit import EstimateSettings
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.method import Method, TableSize
@@ -108,7 +98,9 @@ class TrainingSet:
         if cells.null_count() and self.number is not None:
             row = int(self.number[cells.is_null().arg_max()])
             message = f"{setting('groups', name)} has no value at row {row}."
-            raise bad_cell(message, "Fill it in, or leave the row out.", name, row)
+            raise ErrorKind.CELL.error(
+                message, "Fill it in, or leave the row out.", column=name, row=row
+            )
         return cells.to_numpy()
 
     def times_of(self, name: str | None) -> NDArray[Any] | None:
@@ -199,7 +191,7 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     if isinstance(file, SvmlightFile):
         return _read_sparse_set(file, settings)
     if settings.target is None:
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{setting('target')} is missing: which column holds the classes?",
             name_hint("", file.columns),
         )
@@ -232,11 +224,10 @@ def check_beside(file: TableFile, settings: FitSettings) -> None:
         if name == settings.target or name in settings.drop:
             raise named_twice(name, option, "target" if name == settings.target else "drop")
     if options and settings.on_disk:
-        raise InputError(
+        raise ErrorKind.MEMORY.error(
             f"{setting(options[0][0])} needs the table in memory, and it is larger than a quarter "
             "of what may be used.",
             f"Give a part of the rows, or more with {setting('kernel_memory')}.",
-            ErrorKind.MEMORY,
         )
 
 
@@ -249,7 +240,7 @@ def _target(
     of_rare = "" if settings.prevalence is None else setting("prevalence", settings.prevalence)
     of_rare = of_rare if settings.rule is None else settings.rule.rule.words
     if of_rare and not isinstance(target, RareClassFacts):
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"{of_rare} needs a rare class, and {setting('method', settings.method.name)} learns "
             "levels.",
             f"Leave it out, or give {setting('method', 'auto')} and "

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, counted, label_error
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.labels.spelling import missing_labels, plain, refuse_missing, rows_of_each
 from rareclass.labels.two_classes import class_position, classes_of, label_column, rarest, unmasked
 from rareclass.parameters import is_number
@@ -27,7 +27,9 @@ def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:
     classes, code = classes_of(labels)
     if len(classes) < 2:
         only = f"the label {plain(classes[0])!r} only" if len(classes) else "no row"
-        raise label_error(f"y holds {only}.", "Folds with rare rows need rows of two labels.")
+        raise ErrorKind.LABELS.error(
+            f"y holds {only}.", "Folds with rare rows need rows of two labels."
+        )
     if pos_label is not None:
         return code == class_position(pos_label, classes)
     return code == rarest(classes.tolist(), rows_of_each(code))
@@ -178,19 +180,18 @@ def one_a_row(values: Any, n_rows: int, name: str) -> np.ndarray:
     """Return the values as an array of one a row, none of them missing."""
     array = np.asarray(unmasked(values))
     if array.shape != (n_rows,):
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             f"{name} has the shape {array.shape} and X {counted(n_rows, 'row')}.",
             "Give one value a row.",
-            ErrorKind.SHAPE,
             column=name,
         )
     missing = missing_labels(array)
     if len(missing):
-        raise bad_cell(
+        raise ErrorKind.CELL.error(
             f"{name} has no value at row {missing[0]}.",
             "Fill it in, or leave the row out.",
-            name,
-            int(missing[0]),
+            column=name,
+            row=int(missing[0]),
         )
     return array
 
@@ -295,4 +296,4 @@ def _moment(value: Any) -> np.datetime64:
 
 def _no_times(what: str, row: int | None = None) -> InputError:
     remedy = 'Give dates, text such as "2026-03-01T12:00", or numbers of days.'
-    return bad_cell(f"time {what}.", remedy, "time", row)
+    return ErrorKind.CELL.error(f"time {what}.", remedy, column="time", row=row)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 
 Scores = NDArray[np.float64]
 
@@ -81,10 +81,9 @@ def on_scale_of_folds(
     """
     fold = np.asarray(folds)
     if fold.shape != y.shape:
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             f"folds has the shape {fold.shape} and y {y.shape}.",
             "Give one fold a row.",
-            ErrorKind.SHAPE,
         )
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     scaled = np.empty(len(y))
@@ -92,10 +91,9 @@ def on_scale_of_folds(
         own = fold == name
         majority = own & ~y & (weight > 0)
         if not majority.any():
-            raise InputError(
+            raise ErrorKind.TOO_FEW_ROWS.error(
                 f"fold {name} has no majority row: its scores have no scale.",
                 "Use fewer folds, or those of rareclass.folds.",
-                ErrorKind.TOO_FEW_ROWS,
                 value=name,
             )
         order = np.argsort(scores[majority], kind="stable")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 
-from rareclass.errors import ErrorKind, InputError, counted, too_few_rows
+from rareclass.errors import ErrorKind, counted
 from rareclass.folds.dealing import (
     dealt_with_both,
     exactly,
@@ -99,7 +99,7 @@ class RareStratifiedKFold(_RareKFold):
         is_rare = rare_rows(y, self.pos_label)
         for name, number in (("rare", is_rare.sum()), ("other", (~is_rare).sum())):
             if number < self.n_splits:
-                raise too_few_rows(
+                raise ErrorKind.TOO_FEW_ROWS.error(
                     f"{counted(number, f'{name} row')} cannot be in the test part of each of "
                     f"{self.n_splits} folds.",
                     f"Use n_splits={number}, with repeats= for more."
@@ -162,10 +162,9 @@ class RareGroupKFold(_RareKFold):
         """
         is_rare = rare_rows(y, self.pos_label)
         if groups is None:
-            raise InputError(
+            raise ErrorKind.MISSING_COLUMN.error(
                 "the 'groups' parameter should not be None: RareGroupKFold keeps groups together.",
                 "Pass groups=, one value a row, or use RareStratifiedKFold.",
-                ErrorKind.MISSING_COLUMN,
             )
         group = group_numbers(groups, len(is_rare))
         self._check(is_rare, group, np.asarray(groups))
@@ -178,7 +177,7 @@ class RareGroupKFold(_RareKFold):
         for name, rows in (("rare", is_rare), ("other", ~is_rare)):
             held = np.unique(group[rows])
             if len(held) == 1:
-                raise too_few_rows(
+                raise ErrorKind.TOO_FEW_ROWS.error(
                     f"the group {plain(given[int(np.argmax(rows))])!r} holds all "
                     f"{counted(rows.sum(), f'{name} row')}: no fold could learn from some and "
                     "test others.",
@@ -188,7 +187,7 @@ class RareGroupKFold(_RareKFold):
         possible = most_folds(is_rare, group)
         if possible < self.n_splits:
             with_rare = len(np.unique(group[is_rare]))
-            raise too_few_rows(
+            raise ErrorKind.TOO_FEW_ROWS.error(
                 f"{counted(with_rare, 'group holds', 'groups hold')} rare rows: they make "
                 f"{counted(possible, 'fold')} with rows of both classes at most, not "
                 f"{self.n_splits}.",
@@ -302,7 +301,7 @@ class RareTimeSplit(BaseCrossValidator):
         time = np.arange(n_rows, dtype=float) if groups is None else read_times(groups, n_rows)
         folds, lacking = self._folds(self.n_splits, is_rare, time)
         if lacking:
-            raise too_few_rows(lacking, self._remedy(is_rare, time))
+            raise ErrorKind.TOO_FEW_ROWS.error(lacking, self._remedy(is_rare, time))
         yield from folds
 
     def _folds(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from rareclass.errors import combination_error, setting, setting_error
+from rareclass.errors import ErrorKind, setting
 from rareclass.parameters import LARGEST_SEED, opt, parse_number
 
 _read_balls = partial(
@@ -67,12 +67,12 @@ class HuntSettings:
     def check(self) -> None:
         """Raise `InputError` on settings that do not go together."""
         if self.width is not None and self.kernel == "none":
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"{setting('width', self.width)} belongs to {setting('kernel', 'gaussian')}.",
                 "Leave one of the two out.",
             )
         if self.share == 0:
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"{setting('share', 0)} leaves nothing to find.", "Give a share such as 0.001."
             )
 

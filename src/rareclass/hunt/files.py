@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from rareclass.encoding.hunt import Coordinate
-from rareclass.errors import counted, existing_file, setting, unwritable
+from rareclass.errors import ErrorKind, counted, setting
 from rareclass.files import check_own_folder, csv_bytes, replacing_folder
 from rareclass.hunt import HuntSettings
 from rareclass.hunt.hunting import Hunt
@@ -68,13 +68,13 @@ def check_folder(out: Path, overwrite: bool) -> None:
     others = [name for name in names if not (is_hunt and _OF_A_HUNT.fullmatch(name))]
     check_own_folder(out, setting("out"), others)
     if names and not overwrite:
-        raise existing_file(
+        raise ErrorKind.EXISTING_FILE.error(
             f"{setting('out', out)} holds an earlier hunt.",
             f"Give another folder, or {setting('overwrite')} to replace it.",
         )
     ancestor = next(path for path in out.resolve().parents if path.exists())
     if not ancestor.is_dir() or not os.access(ancestor, os.W_OK):
-        raise unwritable(
+        raise ErrorKind.UNWRITABLE.error(
             f"Cannot make the folder {out}: {ancestor} "
             f"{'may not be written to' if ancestor.is_dir() else 'is not a folder'}.",
             f"Choose another with {setting('out')}.",

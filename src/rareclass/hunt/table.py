@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import label_counts
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.labels.states import UNKNOWN
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.table import HUNT_OPTIONS, LabelRoles, ReviewTable, codes_of, roles_in
@@ -66,20 +66,18 @@ class HuntTable:
         if journal is not None:
             code = journal.states(rows.keys, code).code
         if not (code > 0).any():
-            raise InputError(
+            raise ErrorKind.LABELS.error(
                 f"No row of {len(code):,} is known to be {' or '.join(roles.rare)} in column "
                 f"{target!r}.",
                 "A hunt needs at least one confirmed row: write its value there. rareclass review "
                 "lists rows to begin with.",
-                ErrorKind.LABELS,
                 column=target,
             )
         if not (code == UNKNOWN).any():
-            raise InputError(
+            raise ErrorKind.LABELS.error(
                 f"Column {target!r} is filled in all {len(code):,} rows: no row is left to search.",
                 "Leave the cells empty whose answer is not known; to learn from rows that are all "
                 "labelled there is rareclass fit.",
-                ErrorKind.LABELS,
                 column=target,
             )
         there, place = np.unique(code[code > 0], return_inverse=True)

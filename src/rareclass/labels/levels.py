@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import first_names, label_error, nearest_name, setting
+from rareclass.errors import ErrorKind, first_names, nearest_name, setting
 from rareclass.labels.spelling import (
     codes_among,
     label_value,
@@ -177,7 +177,7 @@ def order_labels(
         first = min((words or texts or labels)[:_SHOWN], key=row_of)  # each reads the file
         is_text = first not in words or not isinstance(value_of[first], float)
         what = "is text, which has no order of its own" if is_text else "is not a level"
-        raise label_error(
+        raise ErrorKind.LABELS.error(
             f"row {row_of(first)} of {where}: {first!r} {what}.",
             "Correct it or leave it empty, or name all labels from the lowest to the highest "
             f"({setting('levels')}); there are {_shown(labels)}.",
@@ -203,7 +203,7 @@ def _refuse_unknown(
     first = min(unknown[:_SHOWN], key=row_of)
     more = f" ({_shown(unknown)} are not)" if len(unknown) > 1 else ""
     near = nearest_name(first, levels) if _all_text([first, *levels]) else None
-    raise label_error(
+    raise ErrorKind.LABELS.error(
         f"row {row_of(first)} of {where}: {first!r} is not among the levels {_shown(levels)}"
         f"{more}.",
         (f"Did you mean {near!r}? " if near else "")
@@ -229,7 +229,7 @@ def refuse_measurements(
     shown = ", ".join(
         f"{cut:g}" if isinstance(cut, np.number) else str(cut) for cut in np.unique(cuts)
     )
-    raise label_error(
+    raise ErrorKind.LABELS.error(
         f"{where} holds {len(values):,} different numbers in {n_rows:,} rows, "
         f"a measurement rather than levels; {most:,} are taken at most.",
         "Bin them first, into a column that says how many of some bounds a number is above, such "

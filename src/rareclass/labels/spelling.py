@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, counted, first_names
+from rareclass.errors import ErrorKind, counted, first_names
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 
 _LARGEST_EXACT = 2.0**53  # the number after it has the same float
@@ -133,11 +133,10 @@ def refuse_two_words_for_yes(rare: Sequence[Any], counts: dict[Any, int]) -> Non
     yes = next((label for label in of_yes if label in rare), None)
     other = next((label for label in of_yes if label not in rare), None)
     if yes is not None and other is not None:
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"The target has {yes!r} in {counted(counts[yes], 'row')} and {other!r} in "
             f"{counted(counts[other], 'row')}, which both say yes.",
             "Write them alike: else only one of them counts as rare.",
-            ErrorKind.LABELS,
             value=other,
         )
 
@@ -206,7 +205,7 @@ def refuse_missing(y: np.ndarray, instead: str = "", kept: np.ndarray | None = N
     for row in (missing_labels(y) if kept is None else kept[missing_labels(y)])[:1].tolist():
         message = f"Input y contains NaN or infinity, or no label at all: row {row}."
         remedy = f"Drop the rows without a label{instead}."
-        raise InputError(message, remedy, ErrorKind.LABELS, row=row)
+        raise ErrorKind.LABELS.error(message, remedy, row=row)
 
 
 def plain(label: Any) -> Any:

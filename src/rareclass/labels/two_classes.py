@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, counted, label_error, setting
+from rareclass.errors import ErrorKind, InputError, counted, setting
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.spelling import (
     codes_among,
@@ -79,12 +79,11 @@ def rare_among(labels: Sequence[Any], count: Any, mass: Any = None) -> list[int]
 
 
 def _too_many(n_labels: int) -> InputError:
-    return InputError(
+    return ErrorKind.LABELS.error(
         f"The target has {n_labels:,} labels, which are too many to be classes.",
         f"Give at most {MOST_CLASSES}: merge labels, cut numbers into classes, or name the rare "
         f"label with {setting('pos_label')}; {setting('method', 'ordinal-rankrc')} learns ordered "
         "levels.",
-        ErrorKind.LABELS,
     )
 
 
@@ -104,10 +103,9 @@ def class_position(pos_label: Any, classes: np.ndarray) -> int:
         texts = [label if isinstance(label, str) else "" for label in classes.tolist()]
         found = np.array([*codes_among([pos_label], texts).values()])
     if not len(found):
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"pos_label={pos_label!r} is not among the labels {classes.tolist()}.",
             "Name the rare one of them, or leave pos_label out.",
-            ErrorKind.LABELS,
             value=pos_label,
         )
     return int(found[0])
@@ -302,10 +300,9 @@ def _positions_named(named: list[Any], known: list[Any]) -> list[int]:
     others = [known[k] for k in range(len(known)) if k not in rare]
     if len(others) != 1:
         left = "none" if not others else f"{len(others)} labels, {others}"
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"pos_label must leave one label of frequent rows out, and leaves out {left}.",
             "Leave one label out of it; merge several that are not rare into one.",
-            ErrorKind.LABELS,
             value=[plain(label) for label in named],
         )
     if len(known) > MOST_CLASSES:
@@ -350,7 +347,7 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     classes, code = different(y)
     for label in classes[classes != np.floor(classes)][:1] if classes.dtype.kind == "f" else ():
-        raise label_error(
+        raise ErrorKind.LABELS.error(
             f"Unknown label type: {plain(label)!r} in y is a measurement, and no class.",
             "Cut it into classes (y > limit), or pass words: [str(label) for label in y].",
             value=plain(label),
@@ -414,7 +411,9 @@ def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.n
     for row, value in enumerate(given.ravel().tolist() if given.dtype.kind not in "biuf" else ()):
         if not isinstance(value, (Real, Decimal, np.bool_, NoneType)):
             message = f"sample_weight[{row}] = {value!r} is not a number."
-            raise bad_cell(message, "Give weights as numbers.", "sample_weight", row, value)
+            raise ErrorKind.CELL.error(
+                message, "Give weights as numbers.", column="sample_weight", row=row, value=value
+            )
     weight = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
     return weight / weight.max() if relative else weight
 
@@ -476,7 +475,7 @@ def _plain_labels(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
             name = type(label).__name__ + " with a time zone" * has_zone
             is_complex = isinstance(label, Complex)
             what = "Complex data not supported" if is_complex else "Unknown label type"
-            raise label_error(
+            raise ErrorKind.LABELS.error(
                 f"{what}: the label of row {row} is a {name}.",
                 "Give words, numbers or truth values, or dates throughout: pass [str(label) for "
                 "label in y].",

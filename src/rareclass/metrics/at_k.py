@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.errors import ErrorKind, InputError, combination_error
+from rareclass.errors import ErrorKind
 from rareclass.metrics.intervals import Interval, wilson_interval
 from rareclass.metrics.scored_classes import RareCells, cells_of
 from rareclass.parameters import check_number
@@ -127,11 +127,10 @@ def precision_in_top(cells: RareCells, k: float) -> float:
     total = cells.n_rare + cells.n_majority
     # Weights are added in another order by the caller: their sum may differ in the last digits.
     if not 0 < k <= total * (1.0 + 1e-9):
-        raise InputError(
+        raise ErrorKind.SETTING.error(
             f"k = {k!r} must be more than 0 and at most the {total:g} rows there are"
             " (their weight, where weights are given).",
             "Look at fewer rows.",
-            ErrorKind.SETTING,
             value=k,
         )
     group = cells.rare + cells.tied
@@ -170,7 +169,7 @@ def lift_estimate(
     """Estimate of the lift at k, or at a share of the rows."""
     total = cells.n_rare + cells.n_majority
     if (k is None) == (share is None):
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"k={k!r} and share={share!r} say how many rows are looked at.", "Give one of them."
         )
     if share is not None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.errors import counted, label_error, setting
+from rareclass.errors import ErrorKind, counted, setting
 from rareclass.labels.states import ListedRows, check_spreads, check_weights
 from rareclass.metrics.intervals import Interval, measures_block, normal_quantile
 from rareclass.metrics.scored_classes import FloatArray, score_column
@@ -172,7 +172,7 @@ def checked_measures(
     check_number("level", level, "strictly between 0 and 1", 0.0, 1.0)
     check_number("half_width", half_width, "strictly between 0 and 1", 0.0, 1.0)
     if not (sample.y == 1).any():
-        raise label_error(
+        raise ErrorKind.LABELS.error(
             "None of the checked rows is rare.", "Check more rows, the highest scores first."
         )
     above = score > threshold

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, counted
 from rareclass.metrics.intervals import EQUAL, trials_of_groups
 from rareclass.metrics.scored_classes import FloatArray, amount_column, group_codes, split_scores
 
@@ -63,11 +63,10 @@ class HeldOutCuts(NamedTuple):
         rows = rows[weight[rows] > 0]
         value, is_rare, weight = value[rows], is_rare[rows], weight[rows]
         if value[0] == value[-1] and not may_tie:
-            raise InputError(
+            raise ErrorKind.NOT_REACHABLE.error(
                 f"all {counted(len(value), 'score')} are {value[0]:g}: no threshold separates rows "
                 "apart.",
                 "Look at the model that made them.",
-                ErrorKind.NOT_REACHABLE,
             )
         ends = steps(value)
         whole = bool((weight == np.round(weight)).all())

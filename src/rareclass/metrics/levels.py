@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.metrics.intervals import ShareEstimate
 from rareclass.metrics.scored_classes import FloatArray, check_scores, group_codes, read_column
 
@@ -278,10 +278,9 @@ def level_cells(
     present = np.flatnonzero(cells.mass)
     if len(present) < 2:
         held = f"only {plain(order[present[0]])!r}" if len(present) else "no level"
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"y holds {held}.",
             "Rows of two levels or more are needed to measure their order.",
-            ErrorKind.LABELS,
             column="y",
         )
     return cells

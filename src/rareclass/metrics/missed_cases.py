@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import setting_error
+from rareclass.errors import ErrorKind
 from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import Interval, exact_interval
 from rareclass.metrics.named_measures import interval
@@ -48,7 +48,7 @@ class MissedCaseMeasures(PlainData):
 def check_missed_cases(asked: Any) -> None:
     """Raise `InputError` unless the parameter is a share between 0 and 1."""
     if not is_number(asked, 0.0, 1.0):
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"missed_cases={asked!r} is not a share of the rare rows.",
             "Give a number above 0 and below 1, such as 0.2.",
             value=asked,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from rareclass.errors import combination_error, unknown_name
+from rareclass.errors import ErrorKind, unknown_name
 from rareclass.metrics.areas import area_estimate, auc_estimate, average_precision_estimate
 from rareclass.metrics.at_k import lift_estimate, precision_estimate, recall_estimate
 from rareclass.metrics.expected_cost import cost_estimate
@@ -119,12 +119,12 @@ def known_measure(
     for name in options:
         if name not in taken:
             known = ", ".join(taken) or "none"
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"{name}= is not an option of {measure!r}.", f"Its options are: {known}."
             )
     for name, each in taken.items():
         if each.default is each.empty and name not in options:
-            raise combination_error(f"{measure!r} needs {name}=.", "Give it.")
+            raise ErrorKind.COMBINATION.error(f"{measure!r} needs {name}=.", "Give it.")
     return made[measure]
 
 

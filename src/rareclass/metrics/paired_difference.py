@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from rareclass.errors import ErrorKind, InputError, combination_error
+from rareclass.errors import ErrorKind
 from rareclass.machine import track
 from rareclass.metrics.intervals import LEAST_P, Interval, normal_quantile, p_value_of_intervals
 from rareclass.metrics.levels import drawn_again
@@ -126,7 +126,7 @@ def paired_difference(
     pair = split_pair(y, scores_a, scores_b, sample_weight, groups)
     if callable(measure):
         if options:
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"{sorted(options)[0]}= is not an option of a callable.",
                 "Bind it with functools.partial.",
             )
@@ -221,11 +221,10 @@ class PairTable(NamedTuple):
             [measure(y, column[kept], sample_weight=weight) for column in (self.a, self.b)], float
         )
         if not np.isfinite(values).all():
-            raise InputError(
+            raise ErrorKind.NOT_FINITE.error(
                 f"the measure returned {values.tolist()} for {y.size} rows, {int(y.sum())} of them "
                 "rare.",
                 "It must be a finite number for every draw of the rows.",
-                ErrorKind.NOT_FINITE,
             )
         return values
 

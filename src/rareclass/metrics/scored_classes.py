@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from rareclass.errors import ErrorKind, InputError, bad_cell
+from rareclass.errors import ErrorKind
 from rareclass.labels.spelling import missing_labels
 from rareclass.labels.two_classes import label_array
 
@@ -119,19 +119,17 @@ def read_column(
     try:
         column = np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise bad_cell(f"{name} must be numbers: {error}.", "", name) from error
+        raise ErrorKind.CELL.error(f"{name} must be numbers: {error}.", "", column=name) from error
     if column.ndim != 1:
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             f"{name} must have one dimension, but its shape is {column.shape}.",
             "Pass one value a row.",
-            ErrorKind.SHAPE,
             column=name,
         )
     if n_rows is not None and column.size != n_rows:
-        raise InputError(
+        raise ErrorKind.ROWS.error(
             f"{name} has {column.size} rows, but {beside} has {n_rows}.",
             "Pass columns of the same rows.",
-            ErrorKind.ROWS,
             column=name,
         )
     return column
@@ -145,7 +143,13 @@ def _refuse(
         more = int(bad.sum()) - 1
         others = f" ({more} more such rows)" if more else ""
         value = column.item(row)
-        raise bad_cell(f"{name}[{row}] = {value!r} {complaint}{others}.", remedy, name, row, value)
+        raise ErrorKind.CELL.error(
+            f"{name}[{row}] = {value!r} {complaint}{others}.",
+            remedy,
+            column=name,
+            row=row,
+            value=value,
+        )
 
 
 def check_both_classes(
@@ -153,19 +157,17 @@ def check_both_classes(
 ) -> None:
     """Refuse no rows, and rows of one class only; `scores` is the name of a column of them."""
     if n_rows == 0:
-        raise InputError(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             f"{scores} is empty.",
             "At least one rare row and one other row are needed.",
-            ErrorKind.TOO_FEW_ROWS,
             column=scores,
         )
     for name, n_of_class in (("rare (y = 1)", n_rare), ("majority (y = 0)", n_majority)):
         if not n_of_class:
             of_weight = "" if weight is None else " of positive weight"
-            raise InputError(
+            raise ErrorKind.LABELS.error(
                 f"y holds no {name} row{of_weight}: both classes are needed.",
                 "Pass y == rare_label, of rows of both.",
-                ErrorKind.LABELS,
                 column="y",
             )
 

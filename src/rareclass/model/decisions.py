@@ -17,7 +17,7 @@ from rareclass.decide.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import precision_at
 from rareclass.decide.threshold import called_class
 from rareclass.encoding.target import label_counts, unknown_labels
-from rareclass.errors import counted, first_names, label_error, unsupported
+from rareclass.errors import ErrorKind, counted, first_names
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.labels.spelling import one_spelling
 from rareclass.metrics import Interval, interval
@@ -199,7 +199,7 @@ class RareDecision:
         has_rare, has_rest = (codes == 1).any(), (codes == 0).any()
         if not has_rare or not has_rest:
             share = "every" if has_rare else "no"
-            raise label_error(
+            raise ErrorKind.LABELS.error(
                 f"{file}: {share} row has the target value {self._facts.rare_label!r}.",
                 "Both classes are needed to measure a ranking.",
             )
@@ -378,7 +378,7 @@ class LevelDecision:
         unknown = np.flatnonzero((codes < 0) & labels.is_not_null().to_numpy())
         if len(unknown):
             row = int(unknown[0])
-            raise label_error(
+            raise ErrorKind.LABELS.error(
                 f"{file}: the target value {labels[row]!r} at row {row + 1} is not among the "
                 f"levels of the model: {', '.join(self.names)}.",
                 "Correct it, or leave it empty: rows without a target are left out.",
@@ -386,7 +386,7 @@ class LevelDecision:
         present = np.unique(codes[codes >= 0])
         if len(present) < 2:
             held = f"only {self.names[present[0]]!r}" if len(present) else "nothing"
-            raise label_error(
+            raise ErrorKind.LABELS.error(
                 f"{file}: the target holds {held}.",
                 "Rows of two levels are needed to measure a ranking.",
             )
@@ -464,6 +464,6 @@ def decision_of(
 def refuse_levels(decision: Decision, what: str, remedy: str) -> None:
     """Raise `InputError` where a model for levels is asked for what needs a rare class."""
     if isinstance(decision, LevelDecision):
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"{what} is for models of a rare class, and this model is for ordered levels.", remedy
         )

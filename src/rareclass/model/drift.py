@@ -433,19 +433,17 @@ def refuse_drift(drift: Drift, file: str) -> None:
     if far:
         more = f" (and {len(far) - 1} more)" if len(far) > 1 else ""
         what = "the scores have" if far[0] is drift.scores else f"column {far[0].name!r} has"
-        raise InputError(
+        raise ErrorKind.REFUSED.error(
             f"{file}: {what} moved far from training{more}: {far[0].words}.",
             "Look whether the column still means the same; fit again with rows like these, or "
             f"leave out {setting('strict')}.",
-            ErrorKind.REFUSED,
             column=None if far[0] is drift.scores else far[0].name,
         )
     if drift.alerts is not None and drift.alerts.is_far:
         found, expected = drift.alerts.found, drift.alerts.expected
-        raise InputError(
+        raise ErrorKind.REFUSED.error(
             f"{file}: {found.value:.3%} of the rows are above the threshold, where "
             f"{expected.value:.3%} of the rows held out were.",
             "Check what changed; set another threshold, fit again, or leave out "
             f"{setting('strict')}.",
-            ErrorKind.REFUSED,
         )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rareclass.errors import setting, setting_error, unsupported
+from rareclass.errors import ErrorKind, setting
 from rareclass.model.decisions import refuse_levels
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model
@@ -31,7 +31,7 @@ def explainer_of(content: Model, k: int) -> Explain:
     nearest rare row that the file keeps, ``distance_1`` how far it is (`nearest_cases`).
     """
     if k < 1:
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{setting('explain', k)} is not a number of columns.", "Give 1 or more."
         )
     refuse_levels(content.decision, setting("explain"), "Leave it out.")
@@ -43,7 +43,7 @@ def explainer_of(content: Model, k: int) -> Explain:
         fault = "rows of an svmlight file have no named columns"
         remedy = "rareclass.explain.explain explains them, from Python."
     if fault:
-        raise unsupported(f"{setting('explain')}: {fault}.", remedy)
+        raise ErrorKind.UNSUPPORTED.error(f"{setting('explain')}: {fault}.", remedy)
 
     def explain_rows(rows: pl.DataFrame) -> pl.DataFrame:
         parts = [_reasons(content, part, k) for part in rows.iter_slices(_ROWS)]

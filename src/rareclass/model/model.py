@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.calibration import LevelCalibration
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.errors import fit_of_a_rare_class, unsupported
+from rareclass.errors import ErrorKind, fit_of_a_rare_class
 from rareclass.metrics.intervals import WeightedRate
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.drift import AlertRate, InputSummary
@@ -96,7 +96,7 @@ class Model(TableScorer):
     def rare_class(self) -> RareClassFacts:
         """Labels of the rare class and of the rest; raises `InputError` for a model of levels."""
         if not isinstance(self.facts.target, RareClassFacts):
-            raise unsupported(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"The model of {self.target!r} is for ordered levels, and has no rare class.",
                 fit_of_a_rare_class(),
             )

@@ -129,19 +129,17 @@ def load_model(path: Path) -> Model:
     if not path.is_file():
         what = "is not a regular file" if path.exists() else "does not exist"
         what = "is a folder without a checkpoint" if path.is_dir() else what
-        raise InputError(
+        raise ErrorKind.MISSING_FILE.error(
             f"The model file {path} {what}.",
             "Give a file of rareclass fit, or a folder of rareclass stream or hunt.",
-            ErrorKind.MISSING_FILE,
         )
     stored = _read(path)
     found = stored.tree[_MARK]
     if found != FORMAT:
-        raise InputError(
+        raise ErrorKind.FILE_FORMAT.error(
             f"{path} has format {str(found)[:80]}; rareclass {version('rareclass')} reads format "
             f"{FORMAT} alone.",
             "Fit again, or use the version that made it.",
-            ErrorKind.FILE_FORMAT,
         )
     try:
         parts = unpack(stored._replace(tree=stored.tree["parts"]), STORED)
@@ -151,7 +149,7 @@ def load_model(path: Path) -> Model:
     except ModuleNotFoundError:
         raise
     except InputError as error:  # what is wrong inside, with the file's name
-        raise InputError(f"{path}: {error.message}", error.remedy, error.kind) from error
+        raise error.kind.error(f"{path}: {error.message}", error.remedy) from error
     except Exception as error:  # the content of a file can be wrong in any way
         raise damaged(path, in_brief(error)) from error
     return model
@@ -169,8 +167,8 @@ def _read(path: Path) -> Stored:
     except DamagedArchiveError as error:
         raise damaged(path, str(error)) from error
     if stored is None or not isinstance(stored.tree, dict) or _MARK not in stored.tree:
-        raise InputError(
-            f"{path} is not a model file.", "rareclass fit makes one.", ErrorKind.FILE_FORMAT
+        raise ErrorKind.FILE_FORMAT.error(
+            f"{path} is not a model file.", "rareclass fit makes one."
         )
     return stored
 

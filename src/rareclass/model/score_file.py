@@ -16,16 +16,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.encoding.table_statistics import UnlikeCells
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    bad_cell,
-    combination_error,
-    counted,
-    no_rows,
-    setting,
-    setting_error,
-)
+from rareclass.errors import ErrorKind, counted, no_rows, setting
 from rareclass.files import TABLE_SUFFIXES, check_output, csv_bytes, replacing
 from rareclass.model import ScoreSettings
 from rareclass.model.decisions import Decision, refuse_levels
@@ -278,7 +269,7 @@ def _check_called(settings: ScoreSettings, decision: Decision) -> None:
     if top is None and threshold is None:
         return
     if top is not None and threshold is not None:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"{setting('top')} and {setting('threshold')} both set the rows called rare.",
             "Give one of them.",
         )
@@ -286,9 +277,11 @@ def _check_called(settings: ScoreSettings, decision: Decision) -> None:
     remedy = "Leave it out: a row's level is between the model's thresholds."
     refuse_levels(decision, option, remedy)
     if top is not None and top < 1:
-        raise setting_error(f"{setting('top', top)} is not a number of rows.", "Give 1 or more.")
+        raise ErrorKind.SETTING.error(
+            f"{setting('top', top)} is not a number of rows.", "Give 1 or more."
+        )
     if threshold is not None and not np.isfinite(threshold):
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{setting('threshold', threshold)} is not a score.", "Give a finite number."
         )
 
@@ -302,20 +295,19 @@ def _check_id(
     ours = [column.name for column in score_columns(content, np.zeros(1), classes)]
     reasons = () if settings.explain is None else told_columns(content, settings.explain)
     if name in (*ours, content.decision.column, _UNLIKE, *reasons):
-        raise InputError(
+        raise ErrorKind.COLUMN_NAMES.error(
             f"{setting('id_column', name)}: a column of the scores has that name.",
             "",
-            ErrorKind.COLUMN_NAMES,
         )
     for first in islice(file.batches([name], batch_rows=1), 1):
         dtype = first[name].dtype
         no_csv = dtype.is_nested() or dtype in _NOT_IN_CSV
         if type_name(dtype) != str(dtype) or (out.suffix.lower() == ".csv" and no_csv):
-            raise bad_cell(
+            raise ErrorKind.CELL.error(
                 f"{setting('id_column', name)}: cells of type {type_name(dtype)} cannot be "
                 f"written to {out.suffix or out}.",
                 "Choose a column of words, numbers or times; .parquet holds lists and bytes.",
-                name,
+                column=name,
             )
 
 

@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.encoding.table_statistics import ExampleCells, TableStatistics, UnlikeCells
 from rareclass.encoding.typed_table import read_as_trained
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    first_names,
-    missing_column,
-    nearest_name,
-    unsupported,
-)
+from rareclass.errors import ErrorKind, InputError, first_names, missing_column, nearest_name
 from rareclass.machine import track
 from rareclass.model.archive import damaged, in_brief
 from rareclass.model.columns import TrainedColumn, trained_columns
@@ -141,7 +134,7 @@ class TableScorer:
     def _known_calibration(self) -> Calibration:
         """Return the map to probabilities of the rare class; raises `InputError` without one."""
         if self.rare_calibration is None:
-            raise unsupported(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"This model of {self.target!r} has no probabilities: no rows were held out to "
                 "learn them from.",
                 "rareclass fit makes models that have them, of tables with enough rare rows.",
@@ -172,7 +165,7 @@ class TableScorer:
                 raise
             row = n_before + error.row
             message = f"Row {row}: {error.message}"
-            raise InputError(message, error.remedy, error.kind, row=row) from error
+            raise error.kind.error(message, error.remedy, row=row) from error
 
     @property
     def rare_classes(self) -> tuple[str, ...]:
@@ -199,18 +192,16 @@ class TableScorer:
                 scores = self.estimator.score_samples(X)
         name = "The model" if self.file is None else f"The model file {self.file}"
         if np.shape(scores) != (X.shape[0],) or scores.dtype.kind != "f":
-            raise InputError(
+            raise ErrorKind.DAMAGED_FILE.error(
                 f"{name} does not score each row: it is damaged.",
                 "Fit again.",
-                ErrorKind.DAMAGED_FILE,
             )
         wrong = np.flatnonzero(~np.isfinite(scores))
         if len(wrong):
             row = n_before + int(wrong[0]) + 1
-            raise InputError(
+            raise ErrorKind.NOT_FINITE.error(
                 f"{name} gives row {row} the score {scores[wrong[0]]}.",
                 "The numbers of that row are too large, or the model is damaged: fit again.",
-                ErrorKind.NOT_FINITE,
                 row=row,
             )
         if which is None:
@@ -252,11 +243,10 @@ class TableScorer:
         is_sparse = isinstance(file, SvmlightFile)
         if is_sparse != (self.facts.format == "svmlight"):
             trained_on = "table with named columns" if is_sparse else "svmlight file"
-            raise InputError(
+            raise ErrorKind.FILE_FORMAT.error(
                 f"{file.path} is a {file.format_name} file, but the model was trained on a "
                 f"{trained_on}.",
                 f"Give a {trained_on}.",
-                ErrorKind.FILE_FORMAT,
             )
         columns = list(self.encoder.columns)
         used = [column.name for column in columns]
@@ -309,11 +299,10 @@ def check_columns(file: TableFile, used: Sequence[str], keep: Sequence[str]) -> 
         named = first_names([repr(name) for name in absent], 10)
         near = nearest_name(absent[0], others) if len(absent) == 1 else None
         them = "it" if len(absent) == 1 else "them"
-        raise InputError(
+        raise ErrorKind.MISSING_COLUMN.error(
             f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}, "
             "which the model was trained on.",
             f"Did you mean {near!r}?" if near else f"Add {them}, or fit without {them}.",
-            ErrorKind.MISSING_COLUMN,
             column=absent[0],
         )
     for name in keep:

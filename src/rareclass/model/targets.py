@@ -19,7 +19,7 @@ from rareclass.encoding.target import (
     positives,
     read_rare_or_rest,
 )
-from rareclass.errors import InputError, counted, first_names, label_error, setting
+from rareclass.errors import ErrorKind, InputError, counted, first_names, setting
 from rareclass.labels.levels import order_labels, refuse_measurements
 from rareclass.labels.spelling import (
     codes_among,
@@ -278,7 +278,7 @@ def rare_target(counts: dict[str, int], positive: Positive, column: str = "") ->
         labels = tuple(names[k] for k in rare_among(names, list(merged.values())))
     others = [other for other in merged if other not in labels]
     if not others:
-        raise label_error(
+        raise ErrorKind.LABELS.error(
             f"{setting('positive')}: every row has one of the target values {', '.join(labels)}.",
             "Leave one out: rows of another value are needed as the majority.",
         )
@@ -344,11 +344,13 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
 
 def _check_labels(counts: dict[str, int]) -> None:
     if not counts:
-        raise label_error("No row has a target value.", f"Check the {setting('target')} column.")
+        raise ErrorKind.LABELS.error(
+            "No row has a target value.", f"Check the {setting('target')} column."
+        )
 
 
 def _one_only(label: str, n_rows: int, one: str, many: str) -> InputError:
-    return label_error(
+    return ErrorKind.LABELS.error(
         f"The target holds one {one} only: {label!r} in all {counted(n_rows, 'row')}.",
         f"Two {many} are needed, at least one row of each.",
     )

@@ -19,16 +19,7 @@ from rareclass.decide.threshold import (
 )
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    combination_error,
-    fit_of_a_rare_class,
-    no_rows,
-    setting,
-    too_few_rows,
-    unsupported,
-)
+from rareclass.errors import ErrorKind, fit_of_a_rare_class, no_rows, setting
 from rareclass.labels.spelling import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
@@ -331,7 +322,7 @@ def _named_class(model: "Model", name: str | None, prevalence: float | None) -> 
     if name is None:
         return None
     if prevalence is not None:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"{setting('prevalence')} is of any rare class, and {setting('rare_class')} names one "
             "of them.",
             "Leave one out.",
@@ -344,7 +335,7 @@ def _named_class(model: "Model", name: str | None, prevalence: float | None) -> 
         option = setting("rare_class")
         has = f"Its classes are {known}." if known else f"It has one: leave {option} out."
         message = f"{option}: the model has no rare class {name!r}."
-        raise InputError(message, has, ErrorKind.LABELS, value=name)
+        raise ErrorKind.LABELS.error(message, has, value=name)
     return found[0]
 
 
@@ -359,7 +350,7 @@ def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
     k, classes = model.rare_classes.index(name), rows.classes
     y = None if classes is None else (classes.which == k).astype(np.int16)
     if classes is None or y is None or not y.any():
-        raise too_few_rows(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             f"{setting('rare_class', name)}: no row to choose a threshold by is of that class.",
             "Give a file with rows of it.",
         )
@@ -373,7 +364,7 @@ def held_out_of(model: "Model", rule: DecisionRule | None = None) -> ScoredRows:
         what = f"costs by {rule.columns[0]}" if rule.columns else "alerts a day"
         lacks = f"scores of rows held out, and nothing on {what}"
     if model.held_out is None or lacks:
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"The model file has {lacks}.",
             "Give a file with the target that the model did not learn from.",
         )

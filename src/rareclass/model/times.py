@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError, bad_cell, setting, setting_error
+from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.tables.cells import is_empty, shown
 from rareclass.tables.dates import ISO_DAY, read_written, way_of_most
 from rareclass.tables.reading import read_strings, typed_dates
@@ -65,7 +65,9 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
         cell, row = column[place], int(rows[place])
         remedy = "Correct it, or leave the row out: a time is a date, or a number of days."
         message = f"{option} {column.name}: {not_a_time(cell, f' at row {row:,}')}."
-        raise bad_cell(message, remedy, column.name, row, None if is_empty(cell) else cell)
+        raise ErrorKind.CELL.error(
+            message, remedy, column=column.name, row=row, value=None if is_empty(cell) else cell
+        )
     return times.to_numpy()
 
 
@@ -90,7 +92,7 @@ def check_days(time: NDArray[Any], option: str, column: str) -> None:
     n_rows, n_days = len(time), len(np.unique(day_of(time)))
     if n_rows > _FEW_DAYS and n_rows < _LEAST_A_DAY * n_days:
         numbers = "" if time.dtype.kind == "M" else " Numbers are taken as days."
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{option}: {n_days:,} different days in {n_rows:,} rows.{numbers}",
             "Give dates, or a column of days: seconds divided by 86,400.",
             column=column,
@@ -100,7 +102,7 @@ def check_days(time: NDArray[Any], option: str, column: str) -> None:
         return
     low, high = _DAYS_SINCE_1970
     if not ((time >= low) & (time < high)).all():
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{option}: its numbers are not days: they rise and fall from row to row, are not "
             "counted from 1970, and the column is not called a time.",
             "Give a column of dates, or of days as numbers with the rows in their order.",
@@ -123,10 +125,10 @@ def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     if len(bad):
         row, cell = int(rows[bad[0]]), column[int(bad[0])]
         what = "an empty cell" if cell is None or cell == "" else shown(cell)
-        raise bad_cell(
+        raise ErrorKind.CELL.error(
             f"{option}: {what} at row {row:,} is not a cost.",
             "Costs are finite numbers of at least 0.",
-            column.name,
-            row,
+            column=column.name,
+            row=row,
         )
     return costs

@@ -371,19 +371,17 @@ def _sure(covariance: np.ndarray) -> DenseMetric:
     """Return the metric of a covariance that should have one."""
     metric = DenseMetric.of(covariance)
     if metric is None:
-        raise InputError(
+        raise ErrorKind.NOT_REACHABLE.error(
             "the covariance of the majority has no inverse even with a small ridge: features "
             "differ too much in scale.",
             "Standardise the features, or pass a larger ridge=.",
-            ErrorKind.NOT_REACHABLE,
         )
     return metric
 
 
 def _singular(ridge: float) -> InputError:
-    return InputError(
+    return ErrorKind.NOT_REACHABLE.error(
         f"ridge={ridge:g} leaves the covariance of the majority without an inverse: columns are "
         "constant in it, or depend on each other, or are more than its rows.",
         "Use ridge='auto', or a larger number such as ridge=0.01.",
-        ErrorKind.NOT_REACHABLE,
     )

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import FitsRows, finite_scores, read_features, settings_of
 from rareclass.estimators.rankings import KernelRanking
 from rareclass.kernels.kernels import needs_width
@@ -125,10 +125,9 @@ class KernelMachine(MachineParameters, KernelModel):
         target = self._read_target(y, sample_weight, source.n_rows)
         loss = make_loss(self.loss, self.eps, self.loss_params)
         if isinstance(loss, LabellingLoss) and self.penalty != "l2":
-            raise InputError(
+            raise ErrorKind.COMBINATION.error(
                 f"loss={type(loss).__name__} has no solver for penalty={self.penalty!r}.",
                 "Use penalty='l2', or a loss of pairs.",
-                ErrorKind.COMBINATION,
                 value=type(loss).__name__,
             )
         settings = settings_of(KernelSettings, self)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import RankScorer, learned, read_features, same_columns
 from rareclass.estimators.search import SCORINGS
 from rareclass.kernels.expansion import block_rows
@@ -243,12 +243,11 @@ class RankRC(RankScorer, KernelMachine):
                 "penalty='l2' and landmarks=model.landmark_rows_."
             )
         if not isinstance(make_loss(self.loss, self.eps, self.loss_params), SmoothedHinge):
-            raise InputError(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"loss={self.loss!r}: the bound is about losses of single pairs with "
                 "slopes of at most 1.",
                 "Use loss='smoothed_hinge', or give the slope of yours to "
                 "rareclass.theory.subset_bound.",
-                ErrorKind.UNSUPPORTED,
                 value=self.loss,
             )
         expansion = self._expansion()

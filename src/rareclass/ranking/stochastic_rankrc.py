@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rareclass.decide.threshold import threshold_between
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import RankScorer, read_features, settings_of
 from rareclass.estimators.rankings import KernelRanking
 from rareclass.findings import Status, warn
@@ -302,10 +302,9 @@ class StochasticRankRC(RankScorer, KernelModel):
             check_whole("batch_size", self.batch_size, "a whole number above 0 or 'auto'")
         loss = make_loss(self.loss, self.eps, self.loss_params)
         if not isinstance(loss, PiecewiseQuadratic):
-            raise InputError(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"loss={self.loss!r} is not a plain sum over pairs, which mini-batches stand for.",
                 "Use 'smoothed_hinge' or 'squared_hinge', or RankRC, which sees all rows at once.",
-                ErrorKind.UNSUPPORTED,
                 value=self.loss,
             )
         return loss

@@ -13,7 +13,7 @@ import numpy as np
 
 from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.decide.threshold import threshold_between, thresholds_of_codes
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import learn_calibration, learn_level_calibration
 from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.labels.spelling import plain
@@ -158,10 +158,9 @@ class OrderedLevels:
     def loss(self, base: Loss) -> Loss:
         """The loss of a pair, summed over pairs of different levels."""
         if isinstance(base, LabellingLoss):
-            raise InputError(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"loss={type(base).__name__} labels rows rare or not, and here are levels.",
                 "Use a loss of pairs, such as 'smoothed_hinge', or RankRC on two classes.",
-                ErrorKind.UNSUPPORTED,
                 value=type(base).__name__,
             )
         return OrdinalLoss(base, self.held_code, self.majority_code, self.costs)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rareclass.compare import Comparison, compare_scores
 from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_files
-from rareclass.errors import combination_error, too_few_rows
+from rareclass.errors import ErrorKind
 from rareclass.opening import open_model
 from rareclass.report import ReportOptions
 from rareclass.report.drawing import CYCLE, Display
@@ -68,7 +68,7 @@ def report_on_models(
     classes = [each.rare_class for each in contents]
     targets = {each.in_words for each in classes}
     if len(targets) > 1:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"The models are of different classes: {' and '.join(sorted(targets))}.",
             "Compare models of one class.",
         )
@@ -86,7 +86,7 @@ def report_on_scores(files: ScoreFiles) -> FinishedReport:
     """Compare files of scores; raises `InputError` as `read_score_files`."""
     scores = read_score_files(files)
     if len(scores.columns) < 2:
-        raise too_few_rows(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             "There is one column of scores: nothing to compare it with.",
             "Give two files of scores.",
         )

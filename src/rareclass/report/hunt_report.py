@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, counted
 from rareclass.hunt.files import DESCRIPTION_TABLE, LINES, SUMMARY, picture_names, typical_block
 from rareclass.model.columns import type_text
 from rareclass.report.page import (
@@ -37,10 +37,9 @@ def report_on_hunt(folder: Path) -> FinishedReport:
         lines = pl.read_csv(folder / DESCRIPTION_TABLE, schema_overrides=LINES)
         counts, balls = summary["counts"], summary["balls"]
     except (OSError, ValueError, KeyError, pl.exceptions.PolarsError) as error:
-        raise InputError(
+        raise ErrorKind.DAMAGED_FILE.error(
             f"{folder} is not the whole folder of a hunt.",
             "Run rareclass hunt again.",
-            ErrorKind.DAMAGED_FILE,
         ) from error
     names, held_out = [ball["name"] for ball in balls], summary.get("held_out")
     sections, left = [], _MOST_PICTURES

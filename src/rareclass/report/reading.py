@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare
-from rareclass.errors import fit_of_a_rare_class, setting, setting_error
+from rareclass.errors import ErrorKind, fit_of_a_rare_class, setting
 from rareclass.metrics.checked import CheckedMeasures, checked_measures, weights_at
 from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary
@@ -217,6 +217,6 @@ def _costs(
             costs[name] = costs_of(beside[cost][labelled], labelled + 1, given)
             continue
         if not (np.isfinite(cost) and cost >= 0):
-            raise setting_error(f"{given}: a cost is a number of at least 0.", value=cost)
+            raise ErrorKind.SETTING.error(f"{given}: a cost is a number of at least 0.", value=cost)
         costs[name] = cost
     return costs

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, command_line, setting, too_few_rows
+from rareclass.errors import ErrorKind, command_line, setting
 from rareclass.metrics import interval
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift
 from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, Display, log_axis
@@ -89,12 +89,12 @@ def report_on_stream(folder: Path) -> FinishedReport:
     """
     loaded = load_newest(folder)
     if loaded is None:
-        raise InputError(
-            f"{folder} has no checkpoint.", "rareclass stream makes one.", ErrorKind.MISSING_FILE
+        raise ErrorKind.MISSING_FILE.error(
+            f"{folder} has no checkpoint.", "rareclass stream makes one."
         )
     log = [LoggedReport.of(row) for row in read_log(folder).to_pylist()]
     if not log:
-        raise too_few_rows(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             f"The stream in {folder} has not come to a report yet.",
             f"Let it go on, or give it a smaller {setting('report_every')}.",
         )

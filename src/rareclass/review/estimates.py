@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError, counted, name_hint, setting, unsupported
+from rareclass.errors import ErrorKind, counted, name_hint, setting
 from rareclass.labels.states import CheckReason
 from rareclass.metrics.checked import CheckedMeasures, CheckedSample, CheckMethod, checked_measures
 from rareclass.model.drift import InputSummary
@@ -42,7 +42,7 @@ class CheckedTable:
         """
         y, weight, spread = self.sample
         if not spread.any() and (y < 0).any():
-            raise unsupported(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"No row of {self.name} was drawn at random: the unknown labels of "
                 f"{counted(int((y < 0).sum()), 'row')} could be any.",
                 f"Check some random rows (rareclass review {setting('random')}), or give "
@@ -167,10 +167,9 @@ def _read_checks(file: TableFile, labels: tuple[str, ...]) -> pl.DataFrame:
     cells = pl.concat(list(file.batches()), how="vertical_relaxed")
     names = [name for name in cells.columns if name not in (LABEL, REASON, CHANCE)]
     if len(names) != 1 or not {LABEL, REASON} <= {*cells.columns}:
-        raise InputError(
+        raise ErrorKind.MISSING_COLUMN.error(
             f"Checked rows have the columns {', '.join(cells.columns)}.",
             f"Give a column that names the rows, {LABEL!r}, {REASON!r} and maybe {CHANCE!r}.",
-            ErrorKind.MISSING_COLUMN,
         )
     if CHANCE not in cells.columns:
         cells = cells.with_columns(pl.lit(None, pl.Float64).alias(CHANCE))
@@ -184,10 +183,9 @@ def _read_checks(file: TableFile, labels: tuple[str, ...]) -> pl.DataFrame:
     ):
         if is_odd.any():
             row = int(is_odd.arg_true()[0])
-            raise InputError(
+            raise kind.error(
                 f"{file.path}, row {row + 1}: column {name!r} holds {texts[name][row]!r}.",
                 name_hint(str(texts[name][row]), [str(each) for each in among], "It may hold"),
-                kind,
                 column=name,
                 row=row + 1,
                 value=texts[name][row],
@@ -201,10 +199,9 @@ def _check_labels(journal: ReviewJournal, model: Model) -> None:
     new = {each.label for each in journal.verdicts.values()} & rare - {*facts.known}
     if new or not {*facts.labels} & rare:
         label = min(new or journal.header.rare)
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"The model does not know {label!r}, a rare class of {journal.path}.",
             f"Its rare class is {', '.join(facts.labels)}. Fit a model on labels with {label!r}.",
-            ErrorKind.LABELS,
             column=facts.target,
             value=label,
         )
@@ -220,10 +217,9 @@ def _check_rounds(journal: ReviewJournal) -> None:
     ]
     if random and missing.keys() >= {*random}:
         n_rows = len(missing[random[-1]])
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"No round of {journal.path} counts: {counted(n_rows, 'row')} of round {random[-1]} "
             "have no verdict.",
             "Give the verdicts of all rows of a round first.",
-            ErrorKind.LABELS,
             value=n_rows,
         )

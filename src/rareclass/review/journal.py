@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, counted, existing_file, name_hint, setting
+from rareclass.errors import ErrorKind, InputError, counted, name_hint, setting
 from rareclass.files import being_written, replacing, writing
 from rareclass.findings import Finding, FindingKind
 from rareclass.labels.states import (
@@ -152,15 +152,14 @@ class ReviewJournal:
         path = Path(path)
         both = sorted({*header.rare} & {*header.rest})
         if both or not header.rare:
-            raise InputError(
+            raise ErrorKind.LABELS.error(
                 f"Label {both[0]!r} is both rare and not rare." if both else "No label is rare.",
                 "Give at least one rare label, and each label once.",
-                ErrorKind.LABELS,
                 value=both[0] if both else None,
             )
         with being_written(path):
             if path.exists():
-                raise existing_file(f"{path} exists already.", "Give another name.")
+                raise ErrorKind.EXISTING_FILE.error(f"{path} exists already.", "Give another name.")
             with replacing(path) as temporary:
                 temporary.write_text(_line_of("header", header) + "\n", encoding="utf-8")
         return cls(path)
@@ -175,11 +174,10 @@ class ReviewJournal:
             self._check_chances(new)
             is_next = new.number == len(self.rounds) + 1
             if not is_next or len({row.key for row in new.listed}) < len(new.listed):
-                raise InputError(
+                raise ErrorKind.ROWS.error(
                     f"Round {new.number} lists a row twice, or does not follow the "
                     f"{counted(len(self.rounds), 'round')} of {self.path}.",
                     "Make a new list.",
-                    ErrorKind.ROWS,
                     value=new.number,
                 )
             append([_line_of("round", replace(new, at=new.at or _now()))])
@@ -230,7 +228,7 @@ class ReviewJournal:
             if label in others:
                 message = f"Label {label!r} is {'not rare' if is_rare else 'rare'} in {self.path}."
                 remedy = "A label keeps its meaning; start another journal."
-                raise InputError(message, remedy, ErrorKind.LABELS, value=label)
+                raise ErrorKind.LABELS.error(message, remedy, value=label)
             if label not in known:
                 append([json.dumps({"kind": "label", "label": label, "is_rare": is_rare})])
 
@@ -242,11 +240,11 @@ class ReviewJournal:
             if of_journal != given:
                 message = f"{self.path} has the {what} {of_journal!r}, and {given!r} is given."
                 remedy = f"Give the {what} of the journal, or another journal."
-                raise InputError(message, remedy, ErrorKind.COMBINATION, value=given)
+                raise ErrorKind.COMBINATION.error(message, remedy, value=given)
         if ours.fingerprint != fingerprint:
             message = f"{self.path} is the journal of another table, of {ours.n_rows:,} rows."
             remedy = "Give the table of the journal, with all its rows, or start another journal."
-            raise InputError(message, remedy, ErrorKind.ROWS)
+            raise ErrorKind.ROWS.error(message, remedy)
 
     def states(
         self,
@@ -309,10 +307,9 @@ class ReviewJournal:
     def _places(self, keys: Sequence[str]) -> dict[str, int]:
         place = {key: k for k, key in enumerate(keys)}
         if len(place) < len(keys):
-            raise InputError(
+            raise ErrorKind.ROWS.error(
                 f"{counted(len(keys) - len(place), 'row')} of the table have the key of another.",
                 "Name a column whose values differ in all rows.",
-                ErrorKind.ROWS,
                 column=self.header.key,
             )
         for key in (*self.verdicts, *self._listed_in):
@@ -330,10 +327,9 @@ class ReviewJournal:
                 file.seek(self._length)
                 content = file.read()
         except OSError as error:
-            raise InputError(
+            raise ErrorKind.MISSING_FILE.error(
                 f"There is no journal {self.path}: {error.strerror}.",
                 "rareclass review starts one.",
-                ErrorKind.MISSING_FILE,
             ) from error
         for text in content.splitlines(keepends=True):
             if text.strip():  # else it ends a last line that was whole but for its end
@@ -429,7 +425,7 @@ class ReviewJournal:
         if odd:
             message = f"{self.path}: a row of round {new.number} has the chance {odd[0]}."
             remedy = "A chance is above 0, and at most 1."
-            raise InputError(message, remedy, ErrorKind.SETTING, value=odd[0])
+            raise ErrorKind.SETTING.error(message, remedy, value=odd[0])
 
     def _check(self, verdict: Verdict, before: Verdict | None) -> None:
         """Refuse a verdict that cannot be kept."""
@@ -437,31 +433,29 @@ class ReviewJournal:
         if verdict.label not in labels:
             known = name_hint(verdict.label, labels, "Its labels are")
             ways = " or ".join(setting(each, verdict.label) for each in ("rest", "cleared"))
-            raise InputError(
+            raise ErrorKind.LABELS.error(
                 f"{verdict.where}: label {verdict.label!r} is new to {self.path}.",
                 f"{known} A new label has to be named; if it is not rare: {ways} (hunt).",
-                ErrorKind.LABELS,
                 column=self.header.target,
                 value=verdict.label,
             )
         if before is not None and before.label != verdict.label and not verdict.corrects:
-            raise InputError(
+            raise ErrorKind.LABELS.error(
                 f"{verdict.where}: verdict {verdict.label!r} contradicts {before.label!r}, given "
                 f"at {before.at}.",
                 "Give it as a correction if the earlier verdict was wrong.",
-                ErrorKind.LABELS,
                 column=self.header.target,
                 value=verdict.key,
             )
         if verdict.round is not None and not 0 <= verdict.round <= len(self.rounds):
             message = f"{verdict.where}: there is no round {verdict.round} in {self.path}."
             remedy = f"It has {counted(len(self.rounds), 'round')}."
-            raise InputError(message, remedy, ErrorKind.ROWS, value=verdict.round)
+            raise ErrorKind.ROWS.error(message, remedy, value=verdict.round)
 
     def _damaged(self, line: int, why: str) -> InputError:
         message = f"{self.path}, line {line}: no line of a review's journal, for {why}."
         remedy = "Restore the file from a copy, or take that line out."
-        return InputError(message, remedy, ErrorKind.DAMAGED_FILE, row=line)
+        return ErrorKind.DAMAGED_FILE.error(message, remedy, row=line)
 
 
 def unknown_row(
@@ -474,7 +468,7 @@ def unknown_row(
             remedy = f"{same!r} is: a spreadsheet may have dropped its zeros. Load it as text."
     named = "a row number" if column is None else f"in column {column!r}"
     message = f"{where}: row {key!r} is unknown: it is not {named} of the table."
-    return InputError(message, remedy, ErrorKind.ROWS, column=column, row=row, value=key)
+    return ErrorKind.ROWS.error(message, remedy, column=column, row=row, value=key)
 
 
 def _now() -> str:

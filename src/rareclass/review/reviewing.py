@@ -16,7 +16,7 @@ from rareclass.encoding.target import labels_as_text
 from rareclass.encoding.typed_table import read_as_trained
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.errors import InputError, setting_error, too_few_rows
+from rareclass.errors import ErrorKind, InputError
 from rareclass.explain.explaining import explain
 from rareclass.findings import warnings_as
 from rareclass.hunt.case_score import score_unlabelled
@@ -107,13 +107,13 @@ def next_rows(
         Where every row has a label, the budget is not above 0, or the journal is about other rows.
     """
     if budget < 1:
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"A budget of {budget} rows lists none.", "Give 1 or more.", value=budget
         )
     states = journal.states(table.keys, table.codes(journal.header))
     free = np.flatnonzero(states.code == UNKNOWN)
     if not len(free):
-        raise too_few_rows(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             "Every row of the table has a label: there is nothing to review.",
             "Leave the cells of the target empty whose answer is not known.",
         )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from rareclass.errors import setting_error
+from rareclass.errors import ErrorKind
 from rareclass.hunt.case_score import Floats, to_nearest
 from rareclass.labels.states import CheckReason
 
@@ -38,7 +38,7 @@ class Shares:
     def __post_init__(self) -> None:
         shares = self.teaches, self.random
         if not (min(shares) >= 0.0 and sum(shares) <= 1.0):
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"Shares of {self.teaches:g} and {self.random:g} are not parts of one list.",
                 "Give two from 0 to 1 that are at most 1 together.",
             )

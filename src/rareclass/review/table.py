@@ -71,10 +71,9 @@ def roles_in(
                 raise absent_label(option, value, values, target)
             for label in same if len(same) else [value]:
                 if taken.setdefault(label, option) != option:
-                    raise InputError(
+                    raise ErrorKind.COMBINATION.error(
                         f"{label!r} is both {setting(taken[label])} and {setting(option)}.",
                         "Give each value of the column to one of them.",
-                        ErrorKind.COMBINATION,
                         column=target,
                         value=label,
                     )
@@ -118,11 +117,10 @@ def _without_role(
     if len(others) > _MANY_VALUES:
         names = f"{setting('target')} names it"
         remedy = f"Is {target!r} the label column? {names}. If it is: {remedy}"
-    return InputError(
+    return ErrorKind.LABELS.error(
         f"Column {target!r} holds {value!r} in {counted(n_rows, 'row')}, first in row {first_row}: "
         f"neither rare nor cleared{more}.",
         remedy,
-        ErrorKind.LABELS,
         column=target,
         row=first_row,
         value=value,
@@ -208,7 +206,7 @@ def read_review_table(
     if key == target:
         message = f"{setting('key')}: column {key!r} holds the labels."
         remedy = "Name a column whose values differ in all rows, or none."
-        raise InputError(message, remedy, ErrorKind.COMBINATION, column=key)
+        raise ErrorKind.COMBINATION.error(message, remedy, column=key)
     if key is not None:
         named_columns(file, [key], "key")
     left_out = [*drop, *({key} - {*drop} if key else ())]
@@ -245,12 +243,11 @@ def _check_memory(file: TableFile, limit: int) -> None:
     plan = plan_memory(file, limit)
     needed = ENCODED_COPIES * 4 * plan.n_encoded_columns * plan.n_rows
     if plan.on_disk and needed > limit:
-        raise InputError(
+        raise ErrorKind.MEMORY.error(
             f"Ranking all rows of {file.path} needs about {size_text(needed)} of memory (about "
             f"{plan.n_rows:,} rows, {plan.n_encoded_columns} columns once encoded); "
             f"{size_text(limit)} may be used.",
             f"Leave columns out with {setting('drop')}, or give a part of the unlabelled rows.",
-            ErrorKind.MEMORY,
         )
 
 
@@ -261,11 +258,10 @@ def _keys(file: TableFile, key: str | None, n_rows: int) -> list[str]:
     cells = pl.concat([batch[key].cast(pl.String) for batch in file.batches([key])])
     wrong = (cells.is_null() | cells.is_duplicated()).arg_true()
     if len(wrong):
-        raise InputError(
+        raise ErrorKind.ROWS.error(
             f"Column {key!r} does not name row {wrong[0] + 1}: {cells[wrong[0]]!r} is empty or not "
             "the only one.",
             "Name a column whose values differ in all rows, or none.",
-            ErrorKind.ROWS,
             column=key,
             row=wrong[0] + 1,
             value=cells[wrong[0]],
@@ -285,7 +281,7 @@ def check_listed(sheet: str, keys: dict[int, str], table: ReviewTable | None = N
             raise unknown_row(where, key, table.keys, table.key, row)
         if first.setdefault(key, row) != row:
             message = f"{where}: row {key!r} of the table stands in row {first[key]}, too."
-            raise InputError(message, "Leave one of them.", ErrorKind.ROWS, row=row, value=key)
+            raise ErrorKind.ROWS.error(message, "Leave one of them.", row=row, value=key)
 
 
 def open_journal(
@@ -319,11 +315,10 @@ def open_journal(
     else:
         journal = ReviewJournal.create(path, header_of(table, model, positive, rest, options))
     if model is not None and not {*model.rare_class.labels} <= {*journal.header.rare}:
-        raise InputError(
+        raise ErrorKind.COMBINATION.error(
             f"The rare class of the model is {', '.join(model.rare_class.labels)}, that of "
             f"{journal.path} is {', '.join(journal.header.rare)}.",
             "Give the model of the journal's target, or start another journal.",
-            ErrorKind.COMBINATION,
         )
     return journal
 
@@ -347,11 +342,10 @@ def header_of(
     if not wanted and len(counts) > 1:
         wanted = rare_target(counts, None).labels
     if not wanted:
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"Column {table.target!r} does not say which label is rare: it has "
             f"{len(counts)} labels.",
             f"Name the rare one: {setting(options.rare, 'LABEL')}.",
-            ErrorKind.LABELS,
             column=table.target,
         )
     others = [*named.cleared]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, needed_for, too_few_rows
+from rareclass.errors import ErrorKind, needed_for
 from rareclass.rows.dask_rows import DaskSource, gathered, naming_losses
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.parts import HeldPart, PartFacts, read_part
@@ -83,10 +83,9 @@ def from_dask(
         try:
             client = default_client()
         except ValueError:
-            raise InputError(
+            raise ErrorKind.CONNECTION.error(
                 "There is no Dask cluster to learn on.",
                 "Start one on this machine with dask.distributed.Client(), or pass client=.",
-                ErrorKind.CONNECTION,
             ) from None
     roles = ColumnRoles.of(
         target if isinstance(target, str) else None,
@@ -101,10 +100,9 @@ def from_dask(
     ]
     for name, more in zip(("target", "weight"), beside, strict=True):
         if more is not None and len(more) != len(parts):
-            raise InputError(
+            raise ErrorKind.ROWS.error(
                 f"{name}= has {len(more):,} parts, the features {len(parts):,}.",
                 "Collections that belong together need the same parts: rechunk or repartition one.",
-                ErrorKind.ROWS,
             )
     load, tasks = dask.delayed(read_part, pure=False), []
     for k, part in enumerate(parts):
@@ -151,7 +149,9 @@ def rows_in_parts(client: Any, parts: Sequence[Any]) -> LabelledRows:
     """Make labelled rows of futures of a client, one for each `HeldPart`."""
     facts = gathered(client, [client.submit(_facts, part, pure=False) for part in parts])
     if not sum(each.n_rows for each in facts):
-        raise too_few_rows("The parts have columns but no rows.", "Give some with rows.")
+        raise ErrorKind.TOO_FEW_ROWS.error(
+            "The parts have columns but no rows.", "Give some with rows."
+        )
     with_rows = [each for each in facts if each.n_rows]
     _check_alike(facts, with_rows)
     source = DaskSource(client, parts, facts)
@@ -171,10 +171,9 @@ def _check_workers(client: Any) -> None:
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
     except TimeoutError as error:
-        raise InputError(
+        raise ErrorKind.CONNECTION.error(
             f"The Dask scheduler at {client.scheduler.address} has no workers.",
             "Start some: dask worker ADDRESS.",
-            ErrorKind.CONNECTION,
         ) from error
 
 
@@ -184,16 +183,14 @@ def _check_alike(facts: Iterable[PartFacts], with_rows: Sequence[PartFacts]) -> 
     for k, each in enumerate(facts):
         if each.n_features != first.n_features or each.names != first.names:
             its, others = each.names or each.n_features, first.names or first.n_features
-            raise InputError(
+            raise ErrorKind.SHAPE.error(
                 f"part {k} has the columns {its}, others {others}.",
                 "All parts of a table need the same columns in the same order.",
-                ErrorKind.SHAPE,
             )
         if each.n_rows and each.is_sparse != first.is_sparse:
-            raise InputError(
+            raise ErrorKind.SHAPE.error(
                 f"part {k} is {'sparse' if each.is_sparse else 'dense'}, others are not.",
                 "Make all parts CSR matrices, or none.",
-                ErrorKind.SHAPE,
             )
 
 

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import cloudpickle
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.labels.two_classes import RowNumbers
 from rareclass.rows.memory import ArrayRows, count_threads
 from rareclass.rows.parts import HeldPart, PartFacts, PartialSum, Piece
@@ -310,20 +310,18 @@ def naming_losses(client: Any) -> Iterator[None]:
     try:
         yield
     except KilledWorker as error:
-        raise InputError(
+        raise ErrorKind.CONNECTION.error(
             f"Dask's workers were killed again and again: {error}",
             "They may have too little memory for one part: make the parts smaller, or give "
             "each worker more. Where workers come and go all the time, raise Dask's "
             "distributed.scheduler.allowed-failures.",
-            ErrorKind.CONNECTION,
         ) from error
     except (CancelledError, ClosedClientError, CommClosedError, TimeoutError, OSError) as error:
         if client.status == "running" and not isinstance(error, CommClosedError):
             raise  # of a task, such as a file that a worker cannot read
-        raise InputError(
+        raise ErrorKind.CONNECTION.error(
             f"The connection to the Dask scheduler was lost ({type(error).__name__}).",
             "Start it again, make the collection again, and fit again.",
-            ErrorKind.CONNECTION,
         ) from error
 
 

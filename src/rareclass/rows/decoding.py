@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column, no_rows, setting
+from rareclass.errors import ErrorKind, InputError, missing_column, no_rows, setting
 from rareclass.files import Location
 from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.scratch_rows import ScratchRows
@@ -79,24 +79,21 @@ def select_columns(
         if name not in known:
             raise missing_column(str(path), name, known, option_of[name])
         if list(known).count(name) > 1:
-            raise InputError(
+            raise ErrorKind.COLUMN_NAMES.error(
                 f"{path} has two columns {name!r}.",
                 "Give them different names.",
-                ErrorKind.COLUMN_NAMES,
                 column=name,
             )
         if chosen.all.count(name) > 1:
-            raise InputError(
+            raise ErrorKind.COMBINATION.error(
                 f"column {name!r} is named twice among columns=, target= and weight=.",
                 "A feature cannot be the label or the weight as well.",
-                ErrorKind.COMBINATION,
                 column=name,
             )
     if not features:
-        raise InputError(
+        raise ErrorKind.MISSING_COLUMN.error(
             f"{path} has no column besides target and weight.",
             "Features are needed.",
-            ErrorKind.MISSING_COLUMN,
         )
     for part, names in parts[1:]:
         check_columns_agree(path, chosen.all, part, set(names))
@@ -222,10 +219,9 @@ def decode_to_disk(
 def refuse_many_labels(n_labels: int, target: str | None, where: str) -> None:
     """Raise `InputError` for a column of so many different values that it is no target."""
     if n_labels > MOST_LABELS:
-        raise InputError(
+        raise ErrorKind.LABELS.error(
             f"The target {target!r} of {where} has more than {MOST_LABELS:,} different values.",
             f"Name a column of classes: {setting('target')}.",
-            ErrorKind.LABELS,
             column=target,
         )
 
@@ -269,11 +265,11 @@ def _is_narrow(parts: Sequence[tuple[Location, pa.Schema]], chosen: ColumnRoles)
                 continue
             is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
             if not (is_number or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
-                raise bad_cell(
+                raise ErrorKind.CELL.error(
                     f"{path}: column {name!r} holds {kind}, not numbers.",
                     "Encode it first, leave it out with columns=, or use the command line, which "
                     "encodes tables.",
-                    name,
+                    column=name,
                 )
             is_narrow &= kind in _NARROW or name == chosen.weight
     return is_narrow
@@ -286,10 +282,9 @@ def _label_type(parts: Sequence[tuple[Location, pa.Schema]], target: str) -> pa.
         kind = schema.field(target).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         if pa.types.is_nested(kind):
-            raise InputError(
+            raise ErrorKind.LABELS.error(
                 f"{path}: the target {target!r} holds {kind}, not labels.",
                 "Name a column of numbers, truth values or strings as target=.",
-                ErrorKind.LABELS,
                 column=target,
             )
         # Widths do not matter: 1 is the same label in all of them.
@@ -303,10 +298,9 @@ def _label_type(parts: Sequence[tuple[Location, pa.Schema]], target: str) -> pa.
         if kind == first:
             continue
         if not (pa.types.is_integer(kind) and pa.types.is_integer(first)):
-            raise InputError(
+            raise ErrorKind.LABELS.error(
                 f"{path}: the target {target!r} holds {kind}, in {parts[0][0]} {first}.",
                 "Write the labels alike in all parts.",
-                ErrorKind.LABELS,
                 column=target,
             )
         first = pa.int64()
@@ -318,12 +312,12 @@ def _weights(batch: pa.RecordBatch, name: str, path: Location, first_row: int) -
     bad = ~((weights >= 0) & (weights < np.inf))
     if bad.any():
         place = int(bad.argmax())
-        raise bad_cell(
+        raise ErrorKind.CELL.error(
             f"{path}: the weight {name!r} is {weights[place]} at row {first_row + place:,}.",
             "Weights are numbers at or above 0.",
-            name,
-            first_row + place,
-            float(weights[place]),
+            column=name,
+            row=first_row + place,
+            value=float(weights[place]),
         )
     return weights
 
@@ -366,11 +360,10 @@ def _check_finite(
 def _bad_cell(
     path: Location, name: str, row: int, what: str, kind: ErrorKind, value: Any = None
 ) -> InputError:
-    return InputError(
+    return kind.error(
         f"{path}: column {name!r} {what} at row {row:,} (the first row is 1).",
         "Fill such cells or drop their rows first, or leave the column out with columns=; "
         "the command line fills them.",
-        kind,
         column=name,
         row=row,
         value=value,

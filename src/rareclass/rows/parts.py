@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from rareclass.errors import ErrorKind, InputError, missing_column
+from rareclass.errors import ErrorKind, missing_column
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.memory import ArrayRows, add_to
 from rareclass.rows.protocol import Budget, SentOnce
@@ -145,19 +145,17 @@ def read_part(number: int, data: Any, y: Any, weight: Any, roles: ColumnRoles) -
             names = tuple(k for k in table.columns if k not in beside)
         data = table.select(names).to_native()
     elif roles.target is not None or roles.weight is not None:
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             f"part {number} is a {type(data).__name__}, which has no columns with names.",
             "Pass labels and weights as collections of their own: target=y.",
-            ErrorKind.SHAPE,
         )
     X = _features(number, data, names, roles.dtype)
     n_rows = X.shape[0]
     for name, values in (("target", y), ("weight", weight)):
         if values is not None and len(values) != n_rows:
-            raise InputError(
+            raise ErrorKind.ROWS.error(
                 f"part {number} has {n_rows:,} rows and {len(values):,} of its {name}.",
                 "Collections that belong together need the same rows in every part.",
-                ErrorKind.ROWS,
             )
     values, codes = (None, None) if y is None else _encoded(np.asarray(y))
     weights = None if weight is None else np.asarray(weight, dtype=np.float64)
@@ -181,8 +179,8 @@ def _features(number: int, data: Any, names: tuple[str, ...] | None, dtype: str 
         try:
             X = as_source(data, names).take(slice(None))
         except ValueError as error:
-            raise InputError(
-                f"part {number} (its rows are counted from 0): {error}", kind=ErrorKind.CELL
+            raise ErrorKind.CELL.error(
+                f"part {number} (its rows are counted from 0): {error}"
             ) from error
         return X if dtype is None else X.astype(dtype, copy=False)
     if sparse.issparse(data):

@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.rows.source import HasSource, RowSource, as_source, is_dask, is_dask_array, is_table
 
 # Arrays that blocks keep are cut from pieces this large: the operating system then hands out huge
@@ -302,11 +302,10 @@ class LabelledRows(HasSource):
                 "arrays in memory go to fit(X, y)."
             )
         if rows.y is None:
-            raise InputError(
+            raise ErrorKind.LABELS.error(
                 "These rows have no labels to learn from: y is None.",
                 "Name their column: from_table(path, target='the column of labels'); "
                 "from_arrays takes y.",
-                ErrorKind.LABELS,
             )
         return rows
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, no_rows, setting_error
+from rareclass.errors import ErrorKind, no_rows
 from rareclass.files import Location
 from rareclass.parameters import is_whole
 from rareclass.remote import RemotePath, path_of
@@ -162,7 +162,7 @@ def _of_frame(frame: Any, roles: ColumnRoles) -> tuple[Path, pa.Schema, Batches]
         return Path("the relation"), *_of_reader(native.to_arrow_reader(_BATCH_ROWS))
     if isinstance(native, pa.RecordBatchReader):
         return Path("the reader"), *_of_reader(native)
-    raise setting_error(
+    raise ErrorKind.SETTING.error(
         f"A {kind} is not a table that can be read in parts.",
         "Give the name of a file or folder, a polars LazyFrame, a DuckDB relation or a pyarrow "
         "RecordBatchReader; arrays in memory go to fit(X, y) or rareclass.rows.from_arrays.",
@@ -223,10 +223,9 @@ def parquet_batches(
         raise ValueError(f"batch_rows={batch_rows!r} is not a number of rows above 0.")
     parts = _FileParts(path_of(path), ColumnRoles.of(target, weight, columns, dtype))
     if not parts.is_parquet:
-        raise InputError(
+        raise ErrorKind.FILE_FORMAT.error(
             f"{path} is no Parquet, whose batches have labels of one kind.",
             "Read it with from_table.",
-            ErrorKind.FILE_FORMAT,
         )
     if not parts.n_rows:
         raise no_rows(parts.path)
@@ -291,14 +290,14 @@ def _as_numbers(cells: pl.Series, path: Path, first_row: int) -> pl.Series:
     if not is_text.any():
         return numbers
     place = int(is_text.arg_max() or 0)
-    raise bad_cell(
+    raise ErrorKind.CELL.error(
         f"{path}: column {cells.name!r} holds {cells[place]!r} at row {first_row + place:,} (the "
         "first row is 1), which is not a number.",
         "Correct that cell, leave the column out with columns=, or use the command line, which "
         "encodes tables.",
-        cells.name,
-        first_row + place,
-        cells[place],
+        column=cells.name,
+        row=first_row + place,
+        value=cells[place],
     )
 
 

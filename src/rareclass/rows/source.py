@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from rareclass.errors import too_few_rows
+from rareclass.errors import ErrorKind
 from rareclass.labels.two_classes import unmasked
 
 # Rows looked at together in a pass over values.
@@ -178,7 +178,9 @@ def delayed_parts(collection: Any) -> list[Any]:
 
     if isinstance(collection, list | tuple):
         if not collection:
-            raise too_few_rows("There are no blocks in the list.", "Give at least one.")
+            raise ErrorKind.TOO_FEW_ROWS.error(
+                "There are no blocks in the list.", "Give at least one."
+            )
         return [each if isinstance(each, Delayed) else delayed(each) for each in collection]
     if isinstance(collection, Delayed):
         return [collection]

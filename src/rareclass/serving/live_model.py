@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.typed_table import read_as_trained
-from rareclass.errors import InputError, unsupported
+from rareclass.errors import ErrorKind, InputError
 from rareclass.model.drift import Drift, InputSummary, drift_of
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model, alert_rate
@@ -115,7 +115,7 @@ class ServedModel:
 
     def __init__(self, content: Model) -> None:
         if content.facts.format == "svmlight":
-            raise unsupported(
+            raise ErrorKind.UNSUPPORTED.error(
                 "A model of svmlight rows cannot be served: they have no named columns.",
                 "Fit on a CSV, Parquet or JSON lines file, or score files: rareclass score.",
             )
@@ -171,7 +171,7 @@ class ServedModel:
         try:
             explain = explainer_of(self._content, k)
         except InputError as error:
-            raise unsupported(
+            raise ErrorKind.UNSUPPORTED.error(
                 "This model gives no reasons: it is of levels, or of a hunt.", "Ask without them."
             ) from error
         explained = explain(rows)
@@ -302,13 +302,13 @@ def check_can_replace(before: ServedModel, after: ServedModel) -> None:
     """
     known = {column.name: column.reads_as for column in before.columns}
     if after.target != before.target:
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"The new model's target is {after.target!r}, and {before.target!r} is served.",
             "Serve it at an address of its own.",
         )
     for column in after.columns:
         if known.get(column.name) != column.reads_as:
-            raise unsupported(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"The new model has a column {column.name!r} of {column.reads_as}s, which the "
                 "model before it did not have.",
                 "Restart the service with this model.",

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
-from rareclass.errors import ErrorKind, InputError, counted, seconds_text, setting, setting_error
+from rareclass.errors import ErrorKind, counted, seconds_text, setting
 from rareclass.machine import size_text
 from rareclass.serving import Limits
 from rareclass.serving.measures import Measures
@@ -170,10 +170,9 @@ def find_token(file: Path | None) -> bytes | None:
         try:
             token, where = file.read_bytes().strip(), setting("file", file)
         except OSError as error:
-            raise InputError(
+            raise ErrorKind.MISSING_FILE.error(
                 f"{setting('file', file)} cannot be read: {error.strerror}.",
                 "Name a file with it.",
-                ErrorKind.MISSING_FILE,
             ) from error
     else:
         written = os.environ.get(TOKEN_VARIABLE)
@@ -181,7 +180,7 @@ def find_token(file: Path | None) -> bytes | None:
             return None
         token, where = written.strip().encode(), TOKEN_VARIABLE
     if len(token) < _SHORTEST_TOKEN or len(token.split()) != 1:
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{where} holds no token of {_SHORTEST_TOKEN} or more letters without spaces.",
             "Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
         )

@@ -14,7 +14,7 @@ import polars as pl
 from pydantic_core import from_json
 
 from rareclass.encoding.typed_table import read_as_trained
-from rareclass.errors import InputError, bad_cell, counted, nearest_name
+from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import text_of_values
 
@@ -145,8 +145,11 @@ def _as_words(name: str, cells: Sequence[Any]) -> pl.Series:
     for row, cell in enumerate(cells, 1):
         if isinstance(cell, list | dict):
             what = "a list" if isinstance(cell, list) else "an object"
-            raise bad_cell(
-                f"Column {name!r} holds {what} at row {row}.", "Give one value, or null.", name, row
+            raise ErrorKind.CELL.error(
+                f"Column {name!r} holds {what} at row {row}.",
+                "Give one value, or null.",
+                column=name,
+                row=row,
             )
     return text_of_values(cells).alias(name)
 

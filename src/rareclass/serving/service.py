@@ -15,7 +15,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 import rareclass
-from rareclass.errors import ErrorKind, InputError, needed_for, setting
+from rareclass.errors import ErrorKind, needed_for, setting
 
 with needed_for("rareclass.serving", "rareclass[serve]"):
     import uvicorn
@@ -272,11 +272,10 @@ def listening_at(address: Address) -> Iterator[socket.socket]:
         family, _, _, _, place = places[0]
         listening = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
-        raise InputError(
+        raise ErrorKind.CONNECTION.error(
             f"Nothing can listen at {address.url}: {error}.",
             f"Give another {setting('host')} or {setting('port')}, or stop the process that uses "
             "it.",
-            ErrorKind.CONNECTION,
         ) from error
     with listening:
         yield listening

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Feature
-from rareclass.errors import existing_file, setting
+from rareclass.errors import ErrorKind, setting
 from rareclass.online.ranker import OnlineRanker
 from rareclass.stream._threshold_jit import raise_alerts
 from rareclass.stream.log import FileMark, GrowingFile
@@ -244,7 +244,7 @@ class AlertFile(GrowingFile):
         saved: SavedAlerts | None = None,
     ) -> None:
         if saved is None and path.is_file() and path.stat().st_size:
-            raise existing_file(
+            raise ErrorKind.EXISTING_FILE.error(
                 f"{setting('alert_file', path)} is there already, and was not begun by this "
                 "stream.",
                 "Give another name, or remove it.",

@@ -139,10 +139,9 @@ def load_checkpoint(path: Path) -> SavedStream:
             ErrorKind.DAMAGED_FILE,
         ) from error
     if found != FORMAT:
-        raise InputError(
+        raise ErrorKind.FILE_FORMAT.error(
             f"{path} has format {found}, this version reads {FORMAT}.",
             "Install the version that made it, or start again in another folder.",
-            ErrorKind.FILE_FORMAT,
             value=found,
         )
     with sound_state(path):
@@ -160,12 +159,11 @@ def sound_state(path: Path) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:  # the state of a file can be wrong in any way
-        raise InputError(
+        raise ErrorKind.DAMAGED_FILE.error(
             f"The checkpoint {path} is damaged: its state is not that of a stream: "
             f"{in_brief(error)}.",
             "Remove it, to continue from the checkpoint before it. Or start again in another "
             "folder.",
-            ErrorKind.DAMAGED_FILE,
         ) from error
 
 
@@ -181,10 +179,9 @@ def load_newest(folder: Path) -> LoadedCheckpoint | None:
         except CutShortError:
             damaged.append(path)
     if damaged:
-        raise InputError(
+        raise ErrorKind.DAMAGED_FILE.error(
             f"No checkpoint in {folder} can be read: {', '.join(path.name for path in damaged)}.",
             "Restore one from a copy, or start again in another folder.",
-            ErrorKind.DAMAGED_FILE,
         )
     return None
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.files import replacing, writing
 from rareclass.tables.batch import Rejected
 
@@ -136,10 +136,9 @@ class GrowingFile:
                 self._file.truncate(mark.length)
         if found < mark.length:
             self._file.close()
-            raise InputError(
+            raise ErrorKind.DAMAGED_FILE.error(
                 f"{path} has {found:,} bytes, its checkpoint knows of {mark.length:,}.",
                 "Restore the file, or start again in another folder.",
-                ErrorKind.DAMAGED_FILE,
             )
 
     def append(self, text: str, n_rows: int, last: Rejected | None = None) -> None:
@@ -221,7 +220,7 @@ def read_scores(folder: str | Path) -> pa.Table:
 
 def _parts_in(folder: str | Path, name: str, schema: pa.Schema) -> ParquetParts:
     if not Path(folder).is_dir():
-        raise InputError(
-            f"There is no folder {folder}.", "rareclass stream makes one.", ErrorKind.MISSING_FILE
+        raise ErrorKind.MISSING_FILE.error(
+            f"There is no folder {folder}.", "rareclass stream makes one."
         )
     return ParquetParts(Path(folder) / name, schema)

@@ -209,10 +209,9 @@ class StreamLoop:
         if target in first.frame.columns or all(row.reason != unknown for row in first.rejected):
             return False
         if self.options.source == "-":
-            raise InputError(
+            raise ErrorKind.MISSING_COLUMN.error(
                 f"The first {NAMING_ROWS:,} rows of the input lack {target!r}; others have it.",
                 f'Write "{target}": null there: those rows name the columns.',
-                ErrorKind.MISSING_COLUMN,
                 column=target,
             )
         return True
@@ -326,24 +325,22 @@ class StreamLoop:
         report, self._reported = self._reported, None
         if options.max_rejected is not None and rejected.n_rows > options.max_rejected:
             file, line, reason, _ = rejected.last or Rejected("", 0, "", "")
-            raise InputError(
+            raise ErrorKind.ROWS.error(
                 f"{counted(rejected.n_rows, 'row was', 'rows were')} rejected, "
                 f"{setting('max_rejected')} "
                 f"allows {options.max_rejected:,}. The last: {file}, line {line}: {reason}.",
                 f"{self.state.rejected.path} has them all. Correct the source or allow more; the "
                 "same command continues after them.",
-                ErrorKind.ROWS,
             )
         if options.strict and report is not None and report.moved:
             worst = max(report.moved, key=lambda each: each.outside)
             if worst.outside > MOST_OUTSIDE:
-                raise InputError(
+                raise ErrorKind.REFUSED.error(
                     f"{worst.outside:.1%} of the last cells of column {worst.column!r} lie outside "
                     f"the range seen before row {report.counters.rows:,}, more than "
                     f"{MOST_OUTSIDE:.0%}.",
                     "Check whether the column still means the same. The rows so far are learned "
                     "and saved; the same command continues.",
-                    ErrorKind.REFUSED,
                     column=worst.column,
                 )
 

@@ -12,7 +12,7 @@ from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.schema import LearnedKind, Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.encoding.table_statistics import MOST_EXAMPLES, ExampleCells, UnlikeCells
-from rareclass.errors import bad_cell, counted, setting, too_few_rows
+from rareclass.errors import ErrorKind, counted, setting
 from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, WordBins
 from rareclass.model.facts import ModelFacts
 from rareclass.model.model import Model
@@ -87,7 +87,7 @@ class StreamEncoder:
         batch, rejected = self._encoder.schema.check(raw)
         if rejected:
             first = rejected[0]
-            raise bad_cell(
+            raise ErrorKind.CELL.error(
                 f"{first.reason}.", "Correct that cell or leave it empty.", row=first.line
             )
         return self._encoder.encode(batch, learn=False).X
@@ -117,7 +117,7 @@ def load_stream_model(path: Path) -> Model:
     with sound_state(path):
         if saved.learner.n_features is None or not saved.counters.has_both_classes:
             n = saved.counters
-            raise too_few_rows(
+            raise ErrorKind.TOO_FEW_ROWS.error(
                 f"{path} has learned from {counted(n.labelled, 'row')}, {n.rare:,} of them rare: "
                 "one rare row and one other are needed.",
                 "Let rareclass stream go on. If the rare class has another name, give it with "

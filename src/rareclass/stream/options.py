@@ -6,14 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from rareclass.errors import (
-    combination_error,
-    counted,
-    name_hint,
-    setting,
-    setting_error,
-    unknown_name,
-)
+from rareclass.errors import ErrorKind, counted, name_hint, setting, unknown_name
 from rareclass.files import check_not_inside, check_suffix
 from rareclass.parameters import is_number, opt, read_number, read_rate
 from rareclass.remote import path_of
@@ -87,12 +80,14 @@ class AlertBudget:
         file = setting("alert_file")
         remedy = f"Give so many a day, 50/day, or in rows, 50/10000; their file is {file}."
         if found is None or found[1] in ("hour", "week"):
-            raise setting_error(f"{setting('alerts', text)} cannot be read.", remedy)
+            raise ErrorKind.SETTING.error(f"{setting('alerts', text)} cannot be read.", remedy)
         budget = cls(found[0], None if isinstance(found[1], str) else found[1])
         if budget.number < 1:
-            raise setting_error(f"{setting('alerts', text)} lets no alert through.", remedy)
+            raise ErrorKind.SETTING.error(
+                f"{setting('alerts', text)} lets no alert through.", remedy
+            )
         if budget.rows is not None and budget.number >= budget.rows:
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"{setting('alerts', text)} does not constrain: it lets every row through.",
                 "Give fewer alerts than rows.",
             )
@@ -129,12 +124,12 @@ class StreamSettings:
     def check(self) -> None:
         """Raise `InputError` for numbers of rows that contradict each other."""
         if self.top > self.window:
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"{setting('top', self.top)}: the window has {counted(self.window, 'row')} only.",
                 f"Raise {setting('window')} or lower {setting('top')}.",
             )
         if not is_number(self.half_life):
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"{setting('half_life', self.half_life)} is not a number of rows above 0.",
                 "Give rows, such as 10000.",
             )
@@ -183,7 +178,7 @@ class StreamOptions(StreamSettings, ColumnSettings):
                 own: dict[str, Any] = self.parameters
                 other = sorted(key for key in {*was, *own} if was.get(key) != own.get(key))
                 was, now = ([f"{k}={of.get(k)}" for k in other] for of in (was, own))
-            raise combination_error(
+            raise ErrorKind.COMBINATION.error(
                 f"{folder} was begun with {_given(name, was)}, but now it is {_given(name, now)}.",
                 f"Give the same as before, or another folder with {setting('folder')} to "
                 "start again.",
@@ -200,7 +195,7 @@ def check_alert_options(
     if path is None:
         for option, given in (("alerts", budget), ("time_column", time_column)):
             if given is not None:
-                raise combination_error(
+                raise ErrorKind.COMBINATION.error(
                     f"{setting(option)} needs {setting('alert_file')}, which is not given.",
                     f"Name a file for the alerts with {setting('alert_file')}.",
                 )
@@ -209,7 +204,7 @@ def check_alert_options(
     check_not_inside(path, setting("alert_file"), path_of(source))
     parsed = None if budget is None else AlertBudget.parse(budget)
     if parsed is not None and parsed.rows is None and time_column is None:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"{setting('alerts', budget)} needs the day of each row.",
             f"Name the column of dates with {setting('time_column')}, or give a budget in rows, "
             "such as 50/10000.",
@@ -251,7 +246,7 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
     for given in settings:
         name, equals, text = (part.strip() for part in given.partition("="))
         if not equals:
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"{setting('parameters', given)} is not of the form NAME=VALUE.",
                 "Write for instance "
                 f"{setting('parameters', f'{known[0]}={parameters[known[0]]}')}.",
@@ -261,7 +256,7 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
             if learner == DEFAULT:
                 hint += f" Another learner is named by {setting('learner')}, such as cbr."
             why = f" ({setting('learner', learner)} sets it)" if name in fixed else ""
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"{setting('parameters')}: {learner} has no parameter {name!r}{why}.", hint
             )
         may_be_none = signature[name].default is None
@@ -280,7 +275,7 @@ def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":
     try:
         model._check_parameters()
     except ValueError as error:
-        raise setting_error(f"{setting('parameters')}: {error}") from error
+        raise ErrorKind.SETTING.error(f"{setting('parameters')}: {error}") from error
     return model
 
 
@@ -318,4 +313,6 @@ def _value(name: str, text: str, default: Any, may_be_none: bool) -> Any:
     except (ValueError, OverflowError):
         pass
     kind = "a whole number" if isinstance(default, int) else "a number"
-    raise setting_error(f"{setting('parameters', f'{name}={text}')}: the value is not {kind}.")
+    raise ErrorKind.SETTING.error(
+        f"{setting('parameters', f'{name}={text}')}: the value is not {kind}."
+    )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.encoding.target import read_rare_or_rest
-from rareclass.errors import bad_cell, missing_column, setting
+from rareclass.errors import ErrorKind, missing_column, setting
 from rareclass.model.times import check_days, not_a_time, read_moments, way_of_times
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.cells import are_empty
@@ -274,13 +274,13 @@ def find_day_column(first: Batch, name: str) -> DayColumn:
     if days.is_empty():
         row = int(first.frame[name].is_not_null().arg_max() or 0)
         cell, line = first.frame[name][row], int(first.lines[row])
-        raise bad_cell(
+        raise ErrorKind.CELL.error(
             f"Line {line}: column {name!r}: {not_a_time(cell)}.",
             f"Give {setting('time_column')} a column of dates, such as 2026-03-01 or "
             "2026-03-01T12:00.",
-            name,
-            line,
-            cell,
+            column=name,
+            row=line,
+            value=cell,
         )
     if clock.day_format is None:
         check_days(days.to_numpy(), setting("time_column", name), name)

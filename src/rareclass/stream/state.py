@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Encoded
-from rareclass.errors import ErrorKind, InputError, combination_error, setting
+from rareclass.errors import ErrorKind, setting
 from rareclass.online.state import flatten
 from rareclass.stream.alerts import AlertFile, blocks_of
 from rareclass.stream.checkpoint import SavedLearner, SavedStream, load_newest, sound_state
@@ -146,11 +146,10 @@ class StreamState:
         wrong = ~np.isfinite(scores)
         if wrong.any():
             number = int(arrivals.numbers[int(wrong.argmax())])
-            raise InputError(
+            raise ErrorKind.NOT_FINITE.error(
                 f"The learner's scores are no longer finite at row {number:,} of the stream.",
                 f"Start again in another folder with smaller steps: {setting('parameters')}, for "
                 "C or eta.",
-                ErrorKind.NOT_FINITE,
                 row=number,
             )
         return scores
@@ -174,11 +173,10 @@ def learner_of(saved: SavedStream) -> "OnlineRanker":
     parts = flatten(learner.state_).keys()
     if kept.keys() != parts:
         other = sorted({name.partition(".")[0] for name in kept.keys() ^ parts})
-        raise InputError(
+        raise ErrorKind.FILE_FORMAT.error(
             f"The folder was begun by another version of {type(learner).__name__}: "
             f"{', '.join(other)} differ.",
             "Start again in another folder, or go on with the version that began it.",
-            ErrorKind.FILE_FORMAT,
         )
     learner.take_up(kept)
     return learner
@@ -201,7 +199,7 @@ def settled(learner: str, on_drift: str, folder: Path) -> tuple[str, str]:
     learner = DEFAULT if learner == "auto" else learner
     shrink = make_learner(learner, parse_parameters(learner, ()))._steps_shrink
     if on_drift == "reset" and not shrink:
-        raise combination_error(
+        raise ErrorKind.COMBINATION.error(
             f"{setting('on_drift', 'reset')}: the steps of {learner} do not shrink, so that there "
             "is nothing to reset.",
             "Leave it out, or take another learner, such as mixture.",

@@ -3,7 +3,7 @@
 import codecs
 from dataclasses import dataclass
 
-from rareclass.errors import setting, setting_error
+from rareclass.errors import ErrorKind, setting
 from rareclass.parameters import opt
 
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
@@ -30,7 +30,7 @@ def read_separator(name: str, text: str) -> str:
     """
     character = _NAMED.get(text.lower(), text)
     if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
-        raise setting_error(
+        raise ErrorKind.SETTING.error(
             f"{name} {text!r} is not one plain character.", "Give one such as ';', or tab."
         )
     return character
@@ -61,7 +61,7 @@ class TextSettings:
         """Raise `InputError` where a table that is no CSV, or no text, has settings of one."""
         for option, value in (("separator", self.separator), ("encoding", self.encoding)):
             if value is not None and not (is_text and option == "encoding"):
-                raise setting_error(
+                raise ErrorKind.SETTING.error(
                     f"{setting(option)}: {place} is {is_what}.", "Leave the option out."
                 )
 
@@ -80,4 +80,6 @@ def _encoding_of_name(name: str) -> str:
         fault = f"Texts in {name!r} cannot be read: its line ends are not those of ASCII."
     except (LookupError, ValueError):
         fault = f"There is no encoding {name!r}."
-    raise setting_error(fault, "Give one that Python knows, such as cp1251, cp932 or gb18030.")
+    raise ErrorKind.SETTING.error(
+        fault, "Give one that Python knows, such as cp1251, cp932 or gb18030."
+    )

@@ -67,17 +67,16 @@ def ends_in(content: BinaryIO, size: int) -> ReadEnds:
 
 def not_appended(title: str, how: str) -> InputError:
     """The error to raise where what was read before is not there any more."""
-    return InputError(
+    return ErrorKind.ROWS.error(
         f"{title} {how}.",
         "Only append to what is being read; start again with an empty checkpoint.",
-        ErrorKind.ROWS,
     )
 
 
 def changed(path: Path) -> InputError:
     """The error to raise where a table was written while it was read."""
-    return InputError(
-        f"{path} was changed while it was read.", "Read a copy of it.", ErrorKind.DAMAGED_FILE
+    return ErrorKind.DAMAGED_FILE.error(
+        f"{path} was changed while it was read.", "Read a copy of it."
     )
 
 
@@ -92,27 +91,24 @@ def cannot_open(path: Path, error: Exception, was_there: bool = False) -> InputE
     """
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         if was_there:
-            return InputError(
+            return ErrorKind.MISSING_FILE.error(
                 f"{path} is gone: it was there when reading began.",
                 "Put it back, and start again.",
-                ErrorKind.MISSING_FILE,
             )
-        return InputError(f"There is no file {path}.", "Check the name.", ErrorKind.MISSING_FILE)
+        return ErrorKind.MISSING_FILE.error(f"There is no file {path}.", "Check the name.")
     if isinstance(error, PermissionError):
-        return InputError(
+        return ErrorKind.MISSING_FILE.error(
             f"You may not read {path}: permission denied.",
             "Ask its owner for the right to read it (chmod +r), or for a copy.",
-            ErrorKind.MISSING_FILE,
         )
     return None
 
 
 def damaged(path: Path, error: Exception) -> InputError:
     """The error to raise where the bytes of a file cannot be read to their end."""
-    return cannot_open(path, error, was_there=True) or InputError(
+    return cannot_open(path, error, was_there=True) or ErrorKind.DAMAGED_FILE.error(
         f"{path} is cut short or damaged.",
         "Copy or write it again; write under another name, and rename it when it is complete.",
-        ErrorKind.DAMAGED_FILE,
     )
 
 
@@ -127,17 +123,15 @@ def compression_of(path: Path, magic: bytes) -> Compression:
     if magic[:3] == b"BZh":
         return "bz2"
     if magic in _OTHER_PACKED:
-        raise InputError(
+        raise ErrorKind.FILE_FORMAT.error(
             f"{path} is {_OTHER_PACKED[magic]}, which is not read.",
             "Unpack it, or save it as CSV; gzip and bzip2 are read as they are.",
-            ErrorKind.FILE_FORMAT,
         )
     named = COMPRESSED_SUFFIXES.get(path.suffix.lower())
     if named and magic:
-        raise InputError(
+        raise ErrorKind.FILE_FORMAT.error(
             f"{path} is named like a {named} file but is not one.",
             f"If it is plain text, take the {path.suffix} off its name.",
-            ErrorKind.FILE_FORMAT,
         )
     return None
 
@@ -317,10 +311,9 @@ class PipeBytes:
             try:
                 data = self._unpacked.read1(size)
             except DAMAGE as error:
-                raise InputError(
+                raise ErrorKind.DAMAGED_FILE.error(
                     f"Standard input cannot be uncompressed: {error}.",
                     "Send it again from the start.",
-                    ErrorKind.DAMAGED_FILE,
                 ) from error
         self._bytes_read += len(data)
         return data

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, needed_for, setting_error, too_few_rows
+from rareclass.errors import ErrorKind, needed_for
 from rareclass.machine import available_memory
 from rareclass.scratch_file import scratch_folder
 
@@ -73,14 +73,14 @@ class DatabaseAddress:
 
     def __post_init__(self) -> None:
         if not is_database(self.uri):
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 "The address is not one of a database.", f"Give one such as {_FORMS}."
             )
         if self.kind == POSTGRESQL:
             # Else a driver would name a part of the password for a host or a port.
             rest = self.uri.partition(":")[2]
             if rest.count("@") > 1 or ("@" in rest and "@" not in urlsplit(self.uri).netloc):
-                raise setting_error(
+                raise ErrorKind.SETTING.error(
                     "The address of the database has an @ in its name or password, or one of "
                     "/ ? #, as they are.",
                     "Write them as %40, %2F, %3F and %23, or give the password in PGPASSWORD or "
@@ -88,7 +88,7 @@ class DatabaseAddress:
                 )
         elif not re.match(r"\w+(\+\w+)?:///.", self.uri):
             scheme = self.uri.partition(":")[0]
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"{self} names no file.",
                 f"Write {scheme}:///file for one here, {scheme}:////folder/file for one from the "
                 "root.",
@@ -203,20 +203,18 @@ def check_file(address: DatabaseAddress) -> None:
     """Raise `InputError` when a database that is a file is not there."""
     if not os.path.isfile(address.file):
         what = "is a folder" if os.path.isdir(address.file) else "does not exist"
-        raise InputError(
+        raise ErrorKind.MISSING_FILE.error(
             f"The file {address.file} of {address} {what}.",
             "Three slashes stand before a path from here, four before one from the root.",
-            ErrorKind.MISSING_FILE,
         )
     place, magic = _MAGIC[address.kind]
     with address.file.open("rb") as file:
         start = file.read(place + len(magic))
     if start and start[place:] != magic:
-        raise InputError(
+        raise ErrorKind.CONNECTION.error(
             f"The file {address.file} of {address} is not a database of {address.kind}.",
             "Give the name of one, or no database where it is a table: rareclass reads CSV, JSON "
             "lines and Parquet as they are.",
-            ErrorKind.CONNECTION,
         )
 
 
@@ -231,7 +229,7 @@ def given_connection(connection: Any) -> "Callable[[], Driver]":
         return lambda: _DuckDB(connection, lambda: None)
     if kind.__module__.startswith("adbc_driver_"):
         return lambda: _Adbc(connection, lambda: None)
-    raise setting_error(
+    raise ErrorKind.SETTING.error(
         f"A {kind.__name__} is not a connection that gives Arrow batches.",
         "Give the address (postgresql://..., sqlite:///..., duckdb:///...), or a connection of "
         "an ADBC driver or of DuckDB.",
@@ -337,7 +335,9 @@ class _DuckDB:
     def execute(self, sql: str) -> pa.Schema:
         relation = self._connection.sql(sql)
         if relation is None:
-            raise too_few_rows("The query gives no rows.", "Give one that begins with SELECT.")
+            raise ErrorKind.TOO_FEW_ROWS.error(
+                "The query gives no rows.", "Give one that begins with SELECT."
+            )
         self._reader = relation.to_arrow_reader(_DUCKDB_ROWS)
         schema: pa.Schema = self._reader.schema
         return schema

@@ -85,8 +85,8 @@ def dialect_of(title: str, sample: bytes, is_whole: bool, known: TextSettings) -
     if not text.strip():
         if not is_whole:
             return None
-        raise InputError(
-            f"{title} holds no text.", "Check how it was made or copied.", ErrorKind.TOO_FEW_ROWS
+        raise ErrorKind.TOO_FEW_ROWS.error(
+            f"{title} holds no text.", "Check how it was made or copied."
         )
     others = () if separator else SEPARATORS
     first = _first_lines(text, is_whole)
@@ -97,10 +97,9 @@ def dialect_of(title: str, sample: bytes, is_whole: bool, known: TextSettings) -
         return None
     names, n_lines = header
     if not numbers_in(pl.Series(names).str.strip_chars(), truth={}).null_count():
-        raise InputError(
+        raise ErrorKind.COLUMN_NAMES.error(
             f"The first line of {title} holds numbers, not column names: {', '.join(names[:4])}.",
             "Put a header line with the column names first.",
-            ErrorKind.COLUMN_NAMES,
         )
     if names[0].startswith(_COMMENTS):
         warn(
@@ -155,8 +154,8 @@ def fault_of_text(row: Sequence[str], encoding: str) -> str | None:
 
 def no_text(title: str) -> InputError:
     """The error to raise where bytes are no text."""
-    return InputError(
-        f"{title} is not a text file.", "Give CSV, JSON lines or Parquet.", ErrorKind.FILE_FORMAT
+    return ErrorKind.FILE_FORMAT.error(
+        f"{title} is not a text file.", "Give CSV, JSON lines or Parquet."
     )
 
 
@@ -183,12 +182,11 @@ def _refuse_title(title: str, first: str, separator: str, others: Sequence[str])
             width, n_alike = widths[start], widths[start:].count(widths[start])
             is_title = widths[0] == 1 or rows[0][0].startswith(_COMMENTS)
             if is_title and width not in (1, widths[0]) and n_alike > 0.9 * (len(rows) - start):
-                raise InputError(
+                raise ErrorKind.COLUMN_NAMES.error(
                     f"The first line of {title} does not name the columns: "
                     f"{each.join(rows[0])[:60]!r}. From {each.join(rows[start])[:60]!r} on rows "
                     f"have {width} cells, separated by {each!r}.",
                     "Take out the lines above the one with the column names.",
-                    ErrorKind.COLUMN_NAMES,
                 )
 
 
@@ -245,15 +243,13 @@ def _header(
     except csv.Error as error:
         if "\0" in text:
             raise no_text(title) from None
-        raise InputError(
+        raise ErrorKind.DAMAGED_FILE.error(
             f"The header line of {title} cannot be read: {error}.",
             "Check its quotes.",
-            ErrorKind.DAMAGED_FILE,
         ) from error
-    raise InputError(
+    raise ErrorKind.COLUMN_NAMES.error(
         f"{title} has no header line.",
         "Put one with the column names first.",
-        ErrorKind.COLUMN_NAMES,
     )
 
 

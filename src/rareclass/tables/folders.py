@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.files import Location
 from rareclass.remote import RemotePath
 from rareclass.tables import TextSettings
@@ -104,10 +104,9 @@ def find_parts(path: Path) -> list[Path]:
         return [path]
     parts = [part for part in tables_in(path) if has_content(part)]
     if not parts:
-        raise InputError(
+        raise ErrorKind.MISSING_FILE.error(
             f"There is no table in the folder {path}.",
             f"Tables are named {', '.join(_FORMAT_OF_SUFFIX)}.",
-            ErrorKind.MISSING_FILE,
         )
     check_one_format(parts[0], parts)
     return parts
@@ -134,10 +133,9 @@ def tables_in(folder: Path) -> list[Path]:
             if Path(error.filename) != folder:  # tidied away in the meantime
                 return
             raise cannot_open(folder, error) or error
-        raise InputError(
+        raise ErrorKind.MISSING_FILE.error(
             f"The folder {error.filename} may not be read: {error.strerror}.",
             "Allow it, or move it away if its rows are not wanted.",
-            ErrorKind.MISSING_FILE,
         ) from error
 
     for below, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
@@ -264,11 +262,10 @@ def check_one_format(first: Path, parts: Sequence[Path]) -> None:
     for part in parts:
         if format_of_name(part) != format_of_name(first):
             names = [FORMAT_NAMES[format_of_name(each) or ""] for each in (part, first)]
-            raise InputError(
+            raise ErrorKind.FILE_FORMAT.error(
                 f"{part} is {names[0]}, {first} is {names[1]}: a folder is one table, of one "
                 "format.",
                 "Move one of them away, or let its name begin with _.",
-                ErrorKind.FILE_FORMAT,
             )
 
 
@@ -294,9 +291,8 @@ def check_columns_agree(
     ways = "write it again, or move it away."
     if not exactly:
         ways = "write it again, move it away, or leave the column out with columns=."
-    raise InputError(
+    raise ErrorKind.MISSING_COLUMN.error(
         fault,
         f"All parts of a table need the same columns: {ways}",
-        ErrorKind.MISSING_COLUMN,
         column=name,
     )

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, unsupported
+from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.two_classes import unmasked
 from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
 from rareclass.tables.cells import is_missing
@@ -67,7 +67,7 @@ def read_frame(X: Any) -> Frame:
     words. Sparse and lazy tables, other dimensions, and a name that occurs twice are refused.
     """
     if sparse.issparse(X):
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             "X is a sparse matrix, which holds no typed columns.",
             "Pass X.toarray() if that fits in memory; RankRC and MIBC take sparse rows as they "
             "are.",
@@ -83,13 +83,12 @@ def read_frame(X: Any) -> Frame:
         return Frame(names, len(frame), map(_of_series, names, frame.iter_columns()), True)
     array = np.asarray(unmasked(X))
     if array.ndim != 2:
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             f"Expected a table or a 2D array, got {array.ndim} dimension(s).",
             "Reshape your data: X.reshape(-1, 1) is one column; or pass a data frame.",
-            ErrorKind.SHAPE,
         )
     if array.dtype.kind == "c":
-        raise InputError("Complex data not supported: X holds some.", "", ErrorKind.SHAPE)
+        raise ErrorKind.SHAPE.error("Complex data not supported: X holds some.", "")
     names = [f"x{k}" for k in range(array.shape[1])]
     return Frame(names, len(array), map(_of_numpy, names, array.T), False)
 
@@ -108,11 +107,10 @@ def as_frame(X: Any) -> Any:
         _refuse_twice([str(name) for name in names])
         raise
     if isinstance(frame, nw.LazyFrame):
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             "X is a lazy frame, which holds no rows yet.",
             "Pass X.collect(); what has fit_rows takes rareclass.rows.from_table(X, target), which "
             "reads it in parts.",
-            ErrorKind.SHAPE,
         )
     return frame
 
@@ -185,11 +183,11 @@ def _kinds_of(cells: NDArray[np.object_]) -> set[object]:
 
 def unusable(name: str, source: str) -> InputError:
     """The error to raise for a column whose cells are none of the kinds that can be used."""
-    return bad_cell(
+    return ErrorKind.CELL.error(
         f"Column {name!r} holds cells of type {source}, which are neither numbers, words nor "
         "dates.",
         "Leave the column out, or turn it into columns of numbers or words.",
-        name,
+        column=name,
     )
 
 
@@ -275,10 +273,9 @@ def _known_to_polars(column: pa.Array) -> pa.Array:
 def _refuse_twice(names: list[str]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise InputError(
+        raise ErrorKind.COLUMN_NAMES.error(
             f"X has two columns named {twice!r}.",
             "Give every column a name of its own.",
-            ErrorKind.COLUMN_NAMES,
             column=twice,
         )
 
@@ -306,7 +303,7 @@ def _lose_threads() -> None:
 def check_not_forked() -> None:
     """Raise `InputError` in a process that would wait forever for threads left in its parent."""
     if _has_lost_threads:
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             "This process was forked from one that had worked on tables, whose threads are missing "
             "here.",
             "Start processes with loky, spawn or forkserver, or fork before the first table.",

@@ -226,10 +226,9 @@ class ParquetFile:
         return self._unreadable(error)
 
     def _damaged(self, group: int, reason: str) -> InputError:
-        return InputError(
+        return ErrorKind.DAMAGED_FILE.error(
             f"{self.path}: row group {group + 1} of {self.n_groups} cannot be read: {reason}.",
             "Copy or write the file again; nobody may change it while it is read.",
-            ErrorKind.DAMAGED_FILE,
         )
 
     def _unreadable(self, error: Exception) -> InputError:
@@ -242,15 +241,13 @@ class ParquetFile:
         if missing is not None:
             return missing
         if starts_well:
-            return InputError(
+            return ErrorKind.DAMAGED_FILE.error(
                 f"{self.path} is a Parquet file that is cut short or damaged.",
                 "Copy or write it again.",
-                ErrorKind.DAMAGED_FILE,
             )
-        return InputError(
+        return ErrorKind.FILE_FORMAT.error(
             f"{self.path} is named like a Parquet file but is not one.",
             "If it holds text, rename it to .csv (or .csv.gz when compressed).",
-            ErrorKind.FILE_FORMAT,
         )
 
 

@@ -46,10 +46,9 @@ class RunningQuery:
             )
             plain, self.category_columns = plain_schema(given), category_columns(given)
             if not plain.names:
-                raise InputError(
+                raise ErrorKind.MISSING_COLUMN.error(
                     f"{query} gives no columns.",
                     "Give one that begins with SELECT.",
-                    ErrorKind.MISSING_COLUMN,
                 )
             names = unique_names(str(query), list(plain.names))
             self.schema = pa.schema([f.with_name(n) for f, n in zip(plain, names, strict=True)])
@@ -114,7 +113,7 @@ class RunningQuery:
             name = self.schema.names[place]
             reason = f"column {name!r} holds cells of several types: {reason.partition(': ')[2]}"
             remedy = f'Make them alike in the query: CAST("{name}" AS REAL), or AS TEXT.'
-        raise InputError(f"{fault}: {reason}.", remedy, ErrorKind.CONNECTION)
+        raise ErrorKind.CONNECTION.error(f"{fault}: {reason}.", remedy)
 
 
 class QueryTable:
@@ -171,8 +170,8 @@ class QueryTable:
         if running is None or running.is_closed:
             running = RunningQuery(self.path)
             if running.schema != self._schema:
-                raise InputError(
-                    f"{self.path} gave other columns before.", "Run it again.", ErrorKind.ROWS
+                raise ErrorKind.ROWS.error(
+                    f"{self.path} gave other columns before.", "Run it again."
                 )
         return running
 
@@ -186,10 +185,9 @@ class QueryTable:
             if not running.is_closed:  # only the first rows were looked at
                 self._running = running
         if self._n_rows not in (None, n_rows):
-            raise InputError(
+            raise ErrorKind.ROWS.error(
                 f"{self.path} gave {counted(self._n_rows or 0, 'row')} and, run again, {n_rows:,}.",
                 "Read a table that nobody changes meanwhile.",
-                ErrorKind.ROWS,
             )
         self._n_rows = n_rows
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from rareclass.errors import InputError, bad_cell
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.cells import (
     LARGEST_EXACT,
@@ -85,13 +85,13 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
         raise _wrong_cell(cells, is_text, first_row, "holds text", "numbers")
     if is_too_large.any():
         position = int(is_too_large.arg_max() or 0)
-        raise bad_cell(
+        raise ErrorKind.CELL.error(
             f"Column {cells.name!r} holds {numbers[position]} at row {first_row + position}: "
             "infinite, or too large to compute with.",
             "Correct that cell, leave it empty, or leave out the whole column.",
-            cells.name,
-            first_row + position,
-            numbers[position],
+            column=cells.name,
+            row=first_row + position,
+            value=numbers[position],
         )
     return numbers
 
@@ -179,11 +179,11 @@ def _format_of(cells: pl.Series) -> str:
     ways = profile.ways if len(present) else ()
     if len(ways) > 1:
         cell = present[0]
-        raise bad_cell(
+        raise ErrorKind.CELL.error(
             f"Column {cells.name!r} holds {shown(cell)}, which may be {' or '.join(ways[:2])}, "
             "where the model was trained on dates.",
             "Write days as 2024-12-31.",
-            cells.name,
+            column=cells.name,
             value=cell,
         )
     return ways[0] if ways else ISO_DAY
@@ -198,11 +198,11 @@ def _check_years(cells: pl.Series, first_row: int) -> None:
     wrong = cells.is_not_null() & ~days.is_between(_FIRST_DAY, _LAST_DAY).fill_null(False)
     if wrong.any():
         row = first_row + int(wrong.arg_max() or 0)
-        raise bad_cell(
+        raise ErrorKind.CELL.error(
             f"Column {cells.name!r} holds a date beyond the years 1 to 9999 at row {row}.",
             "Correct that cell, or leave it empty if the date is not known.",
-            cells.name,
-            row,
+            column=cells.name,
+            row=row,
         )
 
 
@@ -254,12 +254,12 @@ def _by_the_clock_of(
 
 
 def _other_clock(cells: pl.Series, row: int, trained: str) -> InputError:
-    return bad_cell(
+    return ErrorKind.CELL.error(
         f"Column {cells.name!r} holds times with a zone at row {row}, where the model was trained "
         f"on times {trained}.",
         "Write them by the clock of the training file.",
-        cells.name,
-        row,
+        column=cells.name,
+        row=row,
     )
 
 
@@ -272,22 +272,22 @@ def _wrong_cell(
     cells: pl.Series, wrong: pl.Series, first_row: int, holds: str, expected: str
 ) -> InputError:
     position = int(wrong.arg_max() or 0)
-    return bad_cell(
+    return ErrorKind.CELL.error(
         f"Column {cells.name!r} {holds} {shown(cells[position])} at row {first_row + position}, "
         f"where the model was trained on {expected}.",
         "Correct that cell, or leave it empty if the value is not known.",
-        cells.name,
-        first_row + position,
-        cells[position],
+        column=cells.name,
+        row=first_row + position,
+        value=cells[position],
     )
 
 
 def _wrong_type(cells: pl.Series, expected: str) -> InputError:
-    return bad_cell(
+    return ErrorKind.CELL.error(
         f"Column {cells.name!r} holds cells of type {type_name(cells.dtype)}, where the model was "
         f"trained on {expected}.",
         "Write the column as it was in the training file.",
-        cells.name,
+        column=cells.name,
     )
 
 

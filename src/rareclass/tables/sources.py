@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import polars as pl
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.remote import path_of
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.batch import Batch
@@ -60,10 +60,9 @@ def _open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading
     """
     stream = PipeBytes(pipe, reading.follow)
     if stream.start.startswith(b"PAR1"):
-        raise InputError(
+        raise ErrorKind.FILE_FORMAT.error(
             "Parquet cannot be read from standard input.",
             "Give the name of the file.",
-            ErrorKind.FILE_FORMAT,
         )
     file_format = format_of_text(stream.start)
     _check_format(file_format, position, "Standard input")
@@ -202,10 +201,9 @@ class FolderSource:
             with suppress(FileNotFoundError):  # tidied away
                 is_same = path.stat().st_size == size
                 if not is_same or (by_content and _mark_on_disk(path, size) != mark):
-                    raise InputError(
+                    raise ErrorKind.ROWS.error(
                         f"{path} was changed after it had been read.",
                         "Write new rows to a new file of the folder.",
-                        ErrorKind.ROWS,
                     )
 
 
@@ -272,10 +270,9 @@ def open_source(
 
 def _check_kind(title: str | Path, kind: str, before: str) -> None:
     if kind != before:
-        raise InputError(
+        raise ErrorKind.FILE_FORMAT.error(
             f"{title} is {kind}; what was read before is {before}.",
             "Give the same source, or an empty checkpoint.",
-            ErrorKind.FILE_FORMAT,
         )
 
 

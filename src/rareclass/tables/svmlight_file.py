@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.errors import ErrorKind, InputError, bad_cell
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
 
 
 def no_named_columns(path: Location, asks: str = "") -> InputError:
     """The error to raise where columns have to have names."""
-    return InputError(
+    return ErrorKind.FILE_FORMAT.error(
         f"{asks}{path} is an svmlight file, which has no named columns.",
         "Give CSV, JSON lines or Parquet; fit, score and evaluate also read one svmlight file.",
-        ErrorKind.FILE_FORMAT,
     )
 
 
@@ -96,16 +95,15 @@ class SvmlightFile:
                 self._parse([line], zero_based, row)  # raises for the line
             shown = lines[0][:60].decode("utf-8", "replace").strip()
             reason = re.sub(r"^b?['\"]|['\"]$", "", str(whole))
-            raise InputError(
+            raise ErrorKind.FILE_FORMAT.error(
                 f"{self.path} line {first_row} is not svmlight ({reason}): {shown}",
                 "Lines look like: 1 3:0.5 17:2",
-                ErrorKind.FILE_FORMAT,
                 row=first_row,
             ) from None
         if not np.isfinite(X.data).all():
             place = int(np.searchsorted(X.indptr, np.flatnonzero(~np.isfinite(X.data))[0], "right"))
             row = first_row + place - 1
-            raise bad_cell(
+            raise ErrorKind.CELL.error(
                 f"{self.path} holds a value that is not finite at row {row}.",
                 "Correct the value or take it out of the line.",
                 row=row,

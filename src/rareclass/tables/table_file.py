@@ -9,7 +9,7 @@ import narwhals as nw
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column, setting, too_few_rows
+from rareclass.errors import ErrorKind, missing_column, setting
 from rareclass.remote import path_of
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.byte_streams import FileBytes, StoredFile, cannot_open
@@ -73,10 +73,9 @@ class StoredTable:
         """
         wanted = list(self.columns if columns is None else columns)
         if "" in wanted:
-            raise InputError(
+            raise ErrorKind.COLUMN_NAMES.error(
                 f"Column {self.columns.index('') + 1} of {self.path} has no name.",
                 "Name it, or leave it out of the file.",
-                ErrorKind.COLUMN_NAMES,
             )
         for part in self._parts:
             for batch in part.batches(wanted, batch_rows):
@@ -147,7 +146,9 @@ def open_parts(path: Path, text: TextSettings = DETECTED) -> list[FolderPart]:
 def _open_file(path: Path, text: TextSettings) -> FileReader | SvmlightFile:
     stored, kind = stored_file(path, text)
     if not stored.size:
-        raise too_few_rows(f"{path} is empty (0 bytes).", "Check how it was made or copied.")
+        raise ErrorKind.TOO_FEW_ROWS.error(
+            f"{path} is empty (0 bytes).", "Check how it was made or copied."
+        )
     if kind == "svmlight":
         return SvmlightFile(path)
     file = file_reader(stored, kind, str(path), None, Reading(text=text))
@@ -161,18 +162,16 @@ def stored_file(path: Path, text: TextSettings) -> tuple[StoredFile, str]:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(
+            raise ErrorKind.FILE_FORMAT.error(
                 f"{path} is a pipe or a device.",
                 "Write the data to a file first; a stream also comes from standard input, as -.",
-                ErrorKind.FILE_FORMAT,
             )
         stored = StoredFile(path)
         return stored, format_of_file(stored, text)
     except OSError as error:
-        raise cannot_open(path, error) or InputError(
+        raise cannot_open(path, error) or ErrorKind.MISSING_FILE.error(
             f"Cannot read {path}: {error.strerror}.",
             "Copy it to another disk, or restore it.",
-            ErrorKind.MISSING_FILE,
         ) from error
 
 
@@ -197,11 +196,11 @@ def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:
             try:
                 common = pa.unify_schemas(both, promote_options="permissive").field(0)
             except pa.ArrowException:
-                raise bad_cell(
+                raise ErrorKind.CELL.error(
                     f"{part.path}: column {name!r} holds {field.type}, in {parts[0].path} "
                     f"{common.type}.",
                     "Write the column alike in all parts.",
-                    name,
+                    column=name,
                 ) from None
         fields.append(common)
     return pa.schema(fields)
@@ -262,9 +261,8 @@ def open_rows(table: Any, text: TextSettings = DETECTED) -> TableFile | Svmlight
         return open_table(path_of(table), text)
     frame = as_frame(table)
     if not isinstance(frame, nw.DataFrame):
-        raise InputError(
+        raise ErrorKind.SHAPE.error(
             f"A {type(table).__name__} is not a table with named columns.",
             "Give a pandas, polars or pyarrow table, or the name of a file.",
-            ErrorKind.SHAPE,
         )
     return _HeldTable(frame)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import bad_cell, first_names, setting
+from rareclass.errors import ErrorKind, first_names, setting
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.cells import (
     LARGEST_EXACT,
@@ -314,8 +314,12 @@ def check_text(name: str, profile: CellProfile, doubt: Doubt | None, otherwise: 
     else:
         fault = f"Column {name!r} holds {profile.numbers_but_text}."
         remedy = "Correct that cell or leave it empty"
-    raise bad_cell(
-        fault, f"{remedy}; {otherwise}.", name, profile.first_text_row, profile.first_text
+    raise ErrorKind.CELL.error(
+        fault,
+        f"{remedy}; {otherwise}.",
+        column=name,
+        row=profile.first_text_row,
+        value=profile.first_text,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, no_rows
+from rareclass.errors import ErrorKind, no_rows
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.byte_streams import OTHER_ROWS, ByteStream, FileBytes, ReadEnds, not_appended
@@ -88,10 +88,9 @@ class TextLines:
             lines = self._cut(data)
             if len(self.tail) > ROW_LIMIT:
                 number = self.line + len(self.ahead) + len(lines)
-                raise InputError(
+                raise ErrorKind.DAMAGED_FILE.error(
                     f"Line {number} of {self._stream.title} is longer than {ROW_LIMIT >> 20} MiB.",
                     "Is it a text file with a row on each line?",
-                    ErrorKind.DAMAGED_FILE,
                 )
             if lines:
                 self._add(lines)
@@ -378,10 +377,9 @@ class TextReader(ABC):
             return None if batch is None else batch.frame
         bad = batch.rejected[0]
         row = n_before + int((batch.lines < bad.line).sum()) + 1
-        raise InputError(
+        raise ErrorKind.DAMAGED_FILE.error(
             f"{self.path}, line {bad.line:,} (row {row:,}): {bad.reason}: {bad.text[:200]}",
             self.remedy(bad.reason),
-            ErrorKind.DAMAGED_FILE,
         )
 
     @abstractmethod

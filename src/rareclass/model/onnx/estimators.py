@@ -24,7 +24,7 @@ from rareclass.decide.calibration_map import (
 from rareclass.encoding.encoders import TableEncoder, TypedColumns
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.ensemble.combined_ranking import CombinedRanking
-from rareclass.errors import setting, unsupported
+from rareclass.errors import ErrorKind, setting
 from rareclass.estimators.rankings import KernelRanking, LinearRanking
 from rareclass.estimators.search import SearchCV
 from rareclass.model.model import Model
@@ -185,7 +185,7 @@ def check_scores(
     wrong = np.abs(found[:, 0] - score) > (_ROUNDING_32 if in_32_bits else _ROUNDING)
     if wrong.any():
         row = {name: each[wrong.argmax()] for name, each in rows.items()}
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"The ONNX form of this model scores {row} otherwise than the model does.",
             "Load the model with rareclass.load, and report this.",
         )
@@ -221,13 +221,13 @@ def score_of(model: Any, inputs: TableInputs) -> Tensor:
     inner = inner_model(model)
     if isinstance(inner, CombinedRanking):
         if inner.has_several:  # which is called by the probabilities of the classes
-            raise unsupported(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"A RareClassifier of {len(inner.pos_label_)} rare classes has no form in ONNX.",
                 f"Fit one rare class against all other rows: {setting('pos_label', 'LABEL')}.",
             )
         return combined(inputs, inner)
     if not isinstance(inner, KernelRanking | LinearRanking | MIBC | OnlineRanker):
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"A {type(model).__name__} has no form in ONNX.", f"These have one: {CAN}."
         )
     assert inputs.matrix is not None
@@ -294,7 +294,7 @@ def _log_odds(scores: Tensor, found: Any) -> Tensor:
         return on_lines(scores.graph, scores, [found.knots], [found.values])
     if isinstance(found, PooledMap):
         return _pooled(scores, found)
-    raise unsupported(
+    raise ErrorKind.UNSUPPORTED.error(
         f"A map from scores to probabilities of kind {type(found).__name__} has no form in ONNX.",
         'These have one: method="auto", "isotonic", "beta", "logistic".',
     )
@@ -355,7 +355,7 @@ def _export_with_encoder(model: Model) -> onnx.ModelProto:
             rows = rows.to(np.float32).to(np.float64)
         score = score_of(model.estimator, TableInputs(inputs.graph, rows))
     else:
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"{model!r} encodes rows by a {type(encoder).__name__}, which has no form in "
             "ONNX: sparse rows, streams and hunts have none.",
             "rareclass fit of a table with named columns makes models that have one.",
@@ -381,7 +381,7 @@ def _export_pipeline(pipeline: Any) -> onnx.ModelProto:
     except (MissingConverter, MissingShapeCalculator, RuntimeError) as error:
         steps = ", ".join(type(step).__name__ for _, step in pipeline.steps[:-1])
         reason = str(error).strip().split("\n")[0]
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             f"skl2onnx cannot convert a step of {steps}: {reason}", "Use steps that it converts."
         ) from error
     graph = Graph("last_")

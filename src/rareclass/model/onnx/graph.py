@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from rareclass.errors import InputError, unsupported
+from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.cells import EMPTY_MARKS, SPACES, TRUTH_SPELLINGS, TRUTH_VALUES
 from rareclass.tables.reading import CellReading
 
@@ -254,7 +254,7 @@ class TableInputs:
         spelt as `read_strings` spells them.
         """
         if self.matrix is not None:
-            raise unsupported(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"Column {name!r} holds words, and these rows were learned from an array.",
                 "Learn from a table with named columns: each becomes an input of its own.",
                 column=name,
@@ -325,7 +325,7 @@ def _token(words: Tensor, **how: Any) -> Tensor:
 
 def refuse_column(name: str, kind: str) -> InputError:
     """Make the error for a column that no operators read as the library does."""
-    return unsupported(
+    return ErrorKind.UNSUPPORTED.error(
         f"Column {name!r} is read as a {kind}, which has no form in ONNX.",
         "Learn without the column, or from columns with its content as numbers or words.",
         column=name,

@@ -25,7 +25,7 @@ from rareclass.ensemble.score_functions import (
     MeanFunction,
 )
 from rareclass.ensemble.tree_sum import TreeSum
-from rareclass.errors import unsupported
+from rareclass.errors import ErrorKind
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import (
     FeatureScaled,
@@ -93,7 +93,7 @@ def expanded(X: Tensor, expansion: KernelExpansion, coefficients: np.ndarray) ->
     memory for n_rows x n_landmarks numbers.
     """
     if sparse.issparse(expansion.landmarks):
-        raise unsupported(
+        raise ErrorKind.UNSUPPORTED.error(
             "This model was learned from sparse rows, which ONNX has no tensors for.",
             "Learn it from dense rows, X.toarray(), if these fit in memory.",
         )
@@ -120,7 +120,7 @@ def _kernel(X: Tensor, Z: np.ndarray, kernel: Any) -> Tensor:
     if isinstance(kernel, Polynomial):
         base = X @ Z.T * (1.0 / kernel.width**2) + kernel.offset
         return X.graph.op("Pow", base, np.float64(kernel.degree))
-    raise unsupported(
+    raise ErrorKind.UNSUPPORTED.error(
         f"The kernel {type(kernel).__name__} is code of its own, which ONNX cannot hold.",
         "Kernels by name are formulas: gaussian, laplace, linear, polynomial.",
     )
@@ -200,7 +200,7 @@ class EncodedRow:
         sizes = self._n_levels(first), self._n_levels(second)
         if sizes[0] * sizes[1] > MOST_PAIRS:
             names = [self.known.category_names_[k] for k in (first, second)]
-            raise unsupported(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"Columns {names[0]!r} and {names[1]!r} count as a pair and have "
                 f"{sizes[0]:,} x {sizes[1]:,} values: more than the {MOST_PAIRS:,} that are kept.",
                 'Learn without one of them, or without the member "logistic regression on '

@@ -25,7 +25,7 @@ import numpy as np
 
 from rareclass.decide.alert_budget import AtMostAlerts
 from rareclass.decide.constraints import AsManyAsRare, Constraint, GreatestFBeta
-from rareclass.errors import ErrorKind, InputError, setting_error
+from rareclass.errors import ErrorKind
 from rareclass.parameters import check_whole
 
 
@@ -233,15 +233,14 @@ class PrecisionAtK(LabellingLoss):
         weights = np.concatenate([rare.weight, majority.weight])
         unit = float(weights.max())
         if not np.isin(weights, (0.0, unit)).all():
-            raise InputError(
+            raise ErrorKind.UNSUPPORTED.error(
                 f"precision at k={self.k} counts rows, and some have other weights than others.",
                 "Leave out sample_weight and search_rows, or take k=None, the break-even point.",
-                ErrorKind.UNSUPPORTED,
                 value=self.k,
             )
         k, n_rows = self.k * unit, (rare.total + majority.total) / unit
         if self.k > n_rows:
-            raise setting_error(
+            raise ErrorKind.SETTING.error(
                 f"k={self.k} is more than the {n_rows:g} rows to learn from.",
                 "Lower k.",
                 value=self.k,
