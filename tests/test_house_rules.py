@@ -42,7 +42,7 @@ MOST_CODE = {
     "kernels": 588,
     "labels": 849,
     "metrics": 2119,
-    "model": 4010,
+    "model": 4017,
     "moments": 1572,
     "online": 2341,
     "ranking": 3729,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1942,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_231, "tests": 53_488, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_241, "tests": 53_488, "benchmarks": 17_875}
 MOST_FILES = 293
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

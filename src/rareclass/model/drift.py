@@ -323,10 +323,13 @@ class AlertRate:
     n_rows: int
     held_out: WeightedRate
     alike: float = 1.0  # rows that count as one, as those held out do that are of groups
+    by_place: Interval | None = None  # of the new rows, where their days or groups are known
 
     @cached_property
     def found(self) -> Interval:
         """Share of alerts among the new rows."""
+        if self.by_place is not None:
+            return self.by_place
         n_alerts, n_rows = self.n_alerts / self.alike, self.n_rows / self.alike
         return WeightedRate.counted(n_alerts, n_rows).interval(_LEVEL)
 

@@ -1,7 +1,7 @@
 """A model on other rows: ``rareclass evaluate`` with known classes, ``monitor`` without them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, Self
@@ -213,9 +213,7 @@ def judge_promises(model: Model, every: ScoredRows, time: NDArray[Any] | None) -
     at the share of rare rows that the estimate had. `time` is of all rows, or None.
     """
     rows, called = every.labelled(), every.scores > model.threshold
-    place = None if time is None else covered_periods(time, "day").place
-    if every.group is not None:
-        place = np.unique(every.group, return_inverse=True)[1]
+    place = _place(every, time)
     found, rule = [*_of_ranking(model, rows)], model.facts.rule
     if rule is not None and rule.wanted is not None:
         if rule.met:
@@ -223,6 +221,13 @@ def judge_promises(model: Model, every: ScoredRows, time: NDArray[Any] | None) -
     elif model.stated_prevalence is None:
         found += _of_alerts(model, called, place)
     return Promises(tuple(found))
+
+
+def _place(every: ScoredRows, time: NDArray[Any] | None) -> NDArray[np.intp] | None:
+    """Return the number of the group, or else the day, of each row; None where neither is known."""
+    if every.group is not None:
+        return np.unique(every.group, return_inverse=True)[1]
+    return None if time is None else covered_periods(time, "day").place
 
 
 def _of_ranking(model: Model, rows: ScoredRows) -> Iterator[Promise]:
@@ -383,7 +388,9 @@ def evaluate_file(
     if isinstance(decision, RareDecision):
         threshold, rare, rule = content.threshold, rows.y == 1, content.facts.rule
         called = every.scores > threshold
-        rate = alert_rate(content, int(called.sum()), len(called))
+        rate, place = alert_rate(content, int(called.sum()), len(called)), _place(every, moments)
+        if rate is not None and place is not None:
+            rate = replace(rate, by_place=_share_of_alerts(called, place, _LEVEL))
         promises = judge_promises(content, every, moments)
         if moments is not None and rule is not None and rule.budget is not None:
             budget = rule.budget.on(moments, called)

@@ -51,7 +51,7 @@ _TOPS = (10, 100, 1000)
 _BUDGETS = (10, 30, 100, 300, 1000, 3000, 10_000)
 _RECALLS = (0.25, 0.5, 0.75, 0.9, 1.0)
 _RATES = (0.001, 0.01, 0.1)
-_BANDS = "Bands are exact 95 % intervals of each threshold by itself; they are not of differences."
+_BANDS = "Bands are 95 % intervals of each threshold by itself; they are not of differences."
 
 
 def report_on_models(

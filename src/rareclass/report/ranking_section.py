@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Points of a curve that are drawn.
 _MOST_DRAWN = 240
-_POINTWISE = "The band is the exact 95 % interval of each threshold by itself, not of all at once."
+_POINTWISE = "The band is the 95 % interval of each threshold by itself, not of all at once."
 _RECALLS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 _RATES = (0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 

@@ -84,7 +84,7 @@ class ReliabilityDisplay(RankingDisplay):
             off = f"In {bins} the interval does not hold the predicted probability."
         return (
             f"{off} Rows with about the same probability are a bin, wide enough that it expects "
-            "two rare rows; bars are exact 95 % intervals. Points on the dotted line are right."
+            "two rare rows; bars are 95 % intervals. Points on the dotted line are right."
         )
 
     def rows(self) -> TableBlock:

@@ -180,7 +180,7 @@ def _table(parts: Subgroups, what: str) -> TableBlock:
     return TableBlock.of(
         f"At the model's threshold by {what} ({parts.by}), the lowest recall first",
         columns,
-        f"{note}▼: fewer of its rare rows are found than chance explains, by exact binomial tests "
+        f"{note}▼: fewer of its rare rows are found than chance explains, by binomial tests "
         "at 5 % after Holm's correction.",
     )
 
@@ -205,7 +205,7 @@ class DaysDisplay(Display):
         days = self.days
         return (
             f"{len(days)} days, from {days[0].name} to {days[-1].name}. The recall of all rows is "
-            f"{percent(self.recall)}. Bars are exact 95 % intervals; a day with few rare rows says "
+            f"{percent(self.recall)}. Bars are 95 % intervals; a day with few rare rows says "
             "little."
         )
 

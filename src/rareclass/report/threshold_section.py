@@ -47,7 +47,7 @@ class AlertsDisplay(TableDisplay):
         return (
             "As more rows raise alerts, from left to right, recall rises from 0 to 100 % and "
             f"precision ends at {table.n_rare / table.n_rows:.2%}, the share of rare rows. Bands "
-            "are exact 95 % intervals of each threshold by itself."
+            "are 95 % intervals of each threshold by itself."
         )
 
     def rows(self) -> TableBlock:
@@ -71,7 +71,7 @@ class AlertsDisplay(TableDisplay):
         }
         if table.cost is not None:
             columns["Cost"] = [amount_text(float(table.cost.value[k])) for k in places]
-        return TableBlock.of("Ten thresholds, with exact 95 % intervals", columns)
+        return TableBlock.of("Ten thresholds, with 95 % intervals", columns)
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
         kept, x = self._places(), self.table.amounts
