@@ -18,9 +18,11 @@ from types import FunctionType
 # would spend two thirds of the time waiting for each other.
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+os.environ.setdefault("OMP_THREAD_LIMIT", "1")  # of boosters, which ask for one a core
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from _pytest.doctest import DoctestModule  # noqa: E402
 from hypothesis import is_hypothesis_test, settings  # noqa: E402
 
 from database_servers import postgresql as postgresql  # noqa: E402
@@ -56,6 +58,12 @@ def pytest_collection(session):
 
     # Typer makes all commands of an application anew, each time a test runs one of them.
     typer.testing._get_command = cache(typer.testing._get_command)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for no examples in docstrings of tests, which would import all that they share."""
+    return [each for each in (yield) if not isinstance(each, DoctestModule)]
 
 
 @pytest.hookimpl(tryfirst=True)

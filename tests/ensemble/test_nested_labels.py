@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -287,6 +286,8 @@ def test_a_model_of_codes_is_the_mean_of_its_folds_saved_and_exported(member, ki
     save_model(tmp_path / "model.rareclass", made_model(ENCODER, CombinedRanking.of(model)))
     opened = load_model(tmp_path / "model.rareclass").estimator
     np.testing.assert_array_equal(opened.score_samples(new), scores)
+    import skops.io
+
     again = skops.io.loads(skops.io.dumps(model), trusted=SKOPS_TRUSTED)
     np.testing.assert_array_equal(again.score_samples(new), scores)
     *apart, same = differences(answers(to_onnx(model), new), model, new)

@@ -1,6 +1,7 @@
 """Several rare classes: which of them a row is of."""
 
 import pickle
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -41,25 +42,29 @@ def quick(**more):
 
 
 X, Y = table()
-MODEL = quick().fit(X, Y)
 NEW, OF_NEW = table(seed=1)
 
 
+@cache
+def fitted():
+    return quick().fit(X, Y)
+
+
 def test_classes_are_told_apart():
-    assert MODEL.pos_label_ == ("class 1", "class 2", "class 3")
-    assert MODEL.classes_.tolist() == ["class 1", "class 2", "class 3", "rest"]
+    assert fitted().pos_label_ == ("class 1", "class 2", "class 3")
+    assert fitted().classes_.tolist() == ["class 1", "class 2", "class 3", "rest"]
     rare = OF_NEW != "rest"
-    found = MODEL.class_probabilities(NEW)[rare]
-    assert (np.array(MODEL.pos_label_)[found.argmax(axis=1)] == OF_NEW[rare]).mean() > 0.9
-    assert (MODEL.predict(NEW) == OF_NEW).mean() > 0.9
-    assert MODEL.score(NEW, OF_NEW) > 0.9
+    found = fitted().class_probabilities(NEW)[rare]
+    assert (np.array(fitted().pos_label_)[found.argmax(axis=1)] == OF_NEW[rare]).mean() > 0.9
+    assert (fitted().predict(NEW) == OF_NEW).mean() > 0.9
+    assert fitted().score(NEW, OF_NEW) > 0.9
 
 
 def test_probabilities_are_those_of_any_rare_class_divided():
     """P(k) = P(rare) P(k | rare), with P(rare) of the score alone."""
-    scores, which = MODEL.score_and_classes(NEW)
-    np.testing.assert_array_equal(scores, MODEL.score_samples(NEW))
-    rare, found = MODEL.calibration_(scores), MODEL.predict_proba(NEW)
+    scores, which = fitted().score_and_classes(NEW)
+    np.testing.assert_array_equal(scores, fitted().score_samples(NEW))
+    rare, found = fitted().calibration_(scores), fitted().predict_proba(NEW)
     np.testing.assert_allclose(found[:, :3], rare[:, None] * which, rtol=1e-12)
     np.testing.assert_allclose(found[:, 3], 1.0 - rare, rtol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
@@ -77,12 +82,12 @@ def test_the_score_is_that_of_two_classes():
 
 
 def test_rows_are_called_a_class_by_the_threshold_of_the_class_and_the_greatest_decision():
-    probability, decision = MODEL.predict_proba(NEW)[:, :3], MODEL.decision_function(NEW)
-    called, found = called_class(probability, MODEL.class_offsets_), MODEL.predict(NEW)
-    np.testing.assert_array_equal(found, np.array([*MODEL.pos_label_, "rest"])[called])
+    probability, decision = fitted().predict_proba(NEW)[:, :3], fitted().decision_function(NEW)
+    called, found = called_class(probability, fitted().class_offsets_), fitted().predict(NEW)
+    np.testing.assert_array_equal(found, np.array([*fitted().pos_label_, "rest"])[called])
     assert decision.shape == (len(NEW), 4)
-    np.testing.assert_array_equal(MODEL.classes_[decision.argmax(axis=1)], found)
-    stated = pickle.loads(pickle.dumps(MODEL)).set_prevalence(0.3)
+    np.testing.assert_array_equal(fitted().classes_[decision.argmax(axis=1)], found)
+    stated = pickle.loads(pickle.dumps(fitted())).set_prevalence(0.3)
     np.testing.assert_array_equal(stated.predict(NEW), found)
     np.testing.assert_array_equal(stated.decision_function(NEW), decision)
 
@@ -115,10 +120,10 @@ def test_held_out_rows_know_their_class_by_others():
     rare = held_out["which"] >= 0
     chance = roc_auc(held_out["which"][rare] == 0, held_out["class_probability"][rare, 0])
     assert 0.2 < chance < 0.8
-    told = MODEL.held_out_
+    told = fitted().held_out_
     rows = told["which"] >= 0
     assert (told["class_probability"][rows].argmax(axis=1) == told["which"][rows]).mean() > 0.9
-    labels = np.array([*MODEL.pos_label_, "rest"])
+    labels = np.array([*fitted().pos_label_, "rest"])
     np.testing.assert_array_equal(labels[told["which"]], Y[told["row"]])
 
 
@@ -151,11 +156,11 @@ def test_of_two_classes_the_second_is_the_rest_of_the_first():
 
 
 def test_it_is_the_same_after_pickling_and_in_parts_and_again():
-    wanted = MODEL.predict_proba(NEW)
-    again = pickle.loads(pickle.dumps(MODEL))
+    wanted = fitted().predict_proba(NEW)
+    again = pickle.loads(pickle.dumps(fitted()))
     np.testing.assert_array_equal(again.predict_proba(NEW), wanted)
-    np.testing.assert_array_equal(clone(MODEL).fit(X, Y).predict_proba(NEW), wanted)
-    pieces = [MODEL.predict_proba(NEW.iloc[k : k + 37]) for k in range(0, len(NEW), 37)]
+    np.testing.assert_array_equal(clone(fitted()).fit(X, Y).predict_proba(NEW), wanted)
+    pieces = [fitted().predict_proba(NEW.iloc[k : k + 37]) for k in range(0, len(NEW), 37)]
     np.testing.assert_allclose(np.vstack(pieces), wanted, rtol=1e-9)
 
 
@@ -217,7 +222,7 @@ def test_one_rare_class_is_no_several():
 @pytest.mark.parametrize("y", [["x"] * 3, ["rest"] * 3, ["class 1"] * 3, ["class 1", None, "rest"]])
 def test_score_refuses_labels_that_it_cannot_rank(y):
     with pytest.raises(ValueError, match=r"row|only"):
-        MODEL.score(NEW.iloc[:3], y)
+        fitted().score(NEW.iloc[:3], y)
 
 
 @given(

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import skops.io
 from sklearn.datasets import make_classification
 
 from rareclass import MIBC, MIBCCV, OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV, RareClassifier
@@ -107,6 +106,8 @@ def test_maps_that_cross_are_made_monotone():
 def test_a_model_file_keeps_the_map_and_its_prevalence(model):
     model.fit(X, Y).set_prevalence(0.02)
     kept = getattr(model, "best_estimator_", model)
+    import skops.io
+
     file = skops.io.dumps(kept)
     held = skops.io.get_untrusted_types(data=file)
     of_map = {name for name in held if ".decide." in name}
