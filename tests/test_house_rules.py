@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1942,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_241, "tests": 53_506, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_241, "tests": 53_501, "benchmarks": 17_875}
 MOST_FILES = 293
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

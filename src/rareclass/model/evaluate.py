@@ -267,7 +267,7 @@ def _a_period(alerts: NDArray[Any], level: float, sizes: NDArray[Any] | float = 
     n, size = len(alerts), np.broadcast_to(sizes, len(alerts))
     rate = float(alerts.sum() / size.sum())
     variance = max(float(np.square(alerts - rate * size).sum()) / (n - 1), float(alerts.mean()))
-    reach = special.stdtrit(n - 1, 0.5 + level / 2.0) * np.sqrt(variance / n) / size.mean()
+    reach = float(special.stdtrit(n - 1, 0.5 + level / 2.0) * np.sqrt(variance / n) / size.mean())
     return Interval(rate, max(rate - reach, 0.0), rate + reach)
 
 
