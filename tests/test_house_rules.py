@@ -28,10 +28,10 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2906,
+    "cli": 2905,
     "compare": 1374,
-    "decide": 1844,
-    "encoding": 2851,
+    "decide": 1837,
+    "encoding": 2850,
     "ensemble": 2924,
     "estimators": 348,
     "explain": 373,
@@ -41,20 +41,20 @@ MOST_CODE = {
     "hyperball": 1892,
     "kernels": 588,
     "labels": 849,
-    "metrics": 2119,
+    "metrics": 2114,
     "model": 4017,
     "moments": 1572,
     "online": 2341,
     "ranking": 3729,
-    "report": 3127,
+    "report": 3126,
     "review": 1072,
     "rows": 1805,
     "serving": 1429,
     "single files": 2070,
-    "stream": 1942,
+    "stream": 1939,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_241, "tests": 53_501, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_245, "tests": 53_544, "benchmarks": 17_875}
 MOST_FILES = 293
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -274,10 +274,8 @@ def check_labels(y: Any) -> None:
     labels = label_column(y, None)
     missing = missing_labels(labels)
     if len(labels) and len(missing) == len(labels):
-        raise ErrorKind.LABELS.error(
-            "No row has a label: there is nothing to audit.",
-            "Give labels, or look for cases with rareclass hunt.",
-        )
+        remedy = "Give labels, or look for cases with rareclass hunt."
+        raise ErrorKind.LABELS.error("No row has a label: there is nothing to audit.", remedy)
     refuse_missing(labels)
     counts = np.unique(labels.astype(str) if labels.dtype == object else labels, return_counts=True)
     if len(counts[1]) < 2:
@@ -345,8 +343,7 @@ def equal_rows_of(
         equal = among
         for column in table.columns:
             cells, cell = column.values[equal], column.values[row]
-            same = np.isnan(cells) if cell != cell else cells == cell
-            equal = equal[same]
+            equal = equal[np.isnan(cells) if cell != cell else cells == cell]
         found.append(equal)
     return found
 

@@ -24,7 +24,7 @@ OPTIONS = {
     "weigh_copies": "copies",
 }  # fmt: skip
 # Estimators behind the values of ``--method``.
-_ESTIMATORS = {
+ESTIMATORS = {
     "auto": "RareClassifier", "mibc": "MIBC", "ordinal-rankrc": "OrdinalRankRC", "rankrc": "RankRC",
 }  # fmt: skip
 # Parameters that take a list, and whose option may be given many times.
@@ -210,9 +210,9 @@ def command_line(*words: object, **options: object) -> str:
 
 
 @contextmanager
-def called_from_the_command_line() -> Iterator[None]:
-    """Word messages within the block, of all threads, for the command line."""
-    _process.append("command line")
+def called_from(interface: Interface) -> Iterator[None]:
+    """Word messages within the block, of all threads, for an interface."""
+    _process.append(interface)
     try:
         yield
     finally:
@@ -232,7 +232,7 @@ def setting(name: str, *values: object, elsewhere: str = "") -> str:
 
     >>> setting("categories"), setting("drop", "a b"), setting("holdout", 0)
     ('categories=', "drop=['a b']", 'holdout=0')
-    >>> with called_from_the_command_line():
+    >>> with called_from("command line"):
     ...     setting("categories"), setting("drop", "a b"), setting("holdout", 0)
     ('--category', "--drop 'a b'", '--holdout 0')
     """
@@ -246,7 +246,7 @@ def setting(name: str, *values: object, elsewhere: str = "") -> str:
     if interface == "HTTP":
         return " ".join(["the setting", name, *map(str, values)])
     if name == "method" and values:
-        return _ESTIMATORS[str(values[0])]
+        return ESTIMATORS[str(values[0])]
     given = list(values) if name in _LISTS else values[0] if values else ""
     return f"{name}={given!r}" if values else f"{name}="
 

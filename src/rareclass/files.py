@@ -272,8 +272,7 @@ def check_writable(path: Path, option: str) -> None:
         return
     if os.path.exists(path) and not os.path.isfile(path):
         what = "folder" if os.path.isdir(path) else "pipe or a device"
-        remedy = "Give the name of a regular file."
-        raise ErrorKind.UNWRITABLE.error(f"{option} {path} is a {what}.", remedy)
+        raise ErrorKind.UNWRITABLE.error(f"{option} {path} is a {what}.", "Name a regular file.")
     target = _behind_links(path)
     _temporary_beside(target, target).unlink(missing_ok=True)
 
@@ -317,8 +316,7 @@ def check_suffix(path: Path, option: str, *suffixes: str) -> None:
 def check_own_folder(folder: Path, option: str, others: Iterable[str]) -> None:
     """Raise `InputError` where a folder, the value of `option`, is a file or holds `others`."""
     if folder.exists() and not folder.is_dir():
-        message, remedy = f"{option} {folder} is a file.", "Give the name of a folder."
-        raise ErrorKind.EXISTING_FILE.error(message, remedy)
+        raise ErrorKind.EXISTING_FILE.error(f"{option} {folder} is a file.", "Name a folder.")
     for other in others:
         message = f"{option} {folder} holds other files, such as {other!r}."
         raise ErrorKind.EXISTING_FILE.error(message, "Give a new folder, or an empty one.")

@@ -94,17 +94,14 @@ def available_memory() -> int:
 
 
 def _free_on_machine() -> int:
-    try:
+    with suppress(OSError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
+    with suppress(ValueError, OSError, AttributeError):
         # Not Linux: the best known figure is all of the memory.
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):
-        return 1 << 62
+    return 1 << 62
 
 
 def one_blas_thread() -> AbstractContextManager:

@@ -3,19 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from rareclass.errors import ESTIMATORS
 from rareclass.findings import warn
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model import Model
 from rareclass.model.model_file import HUNT_MODEL, HUNT_SUMMARY, load_model
 from rareclass.remote import RemotePath, path_of
-
-# The estimator of each method, of which a model file holds only what scores rows.
-_ESTIMATORS = {
-    "auto": "RareClassifier",
-    "mibc": "MIBC",
-    "ordinal-rankrc": "OrdinalRankRC",
-    "rankrc": "RankRC",
-}
 
 
 def load(path: str | Path) -> Model:
@@ -106,7 +99,7 @@ def describe(path: Path, opened: Model | None = None) -> dict[str, Any]:
         "file": str(path),
         "bytes": sum(each.stat().st_size for each in files),
         "kind": kind,
-        "model": _ESTIMATORS.get(model.facts.method_name or "", type(model.estimator).__name__),
+        "model": ESTIMATORS.get(model.facts.method_name or "", type(model.estimator).__name__),
         **facts,
         "columns": columns,
         "estimate": estimate,

@@ -7,12 +7,12 @@ the command line reads its options before it works.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from math import inf
+from math import inf, isfinite, nan
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
-from rareclass.errors import ErrorKind, setting
+from rareclass.errors import ErrorKind, InputError, setting
 
 _POWER = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)")
 _RATE = re.compile(r"\s*(\d[\d,_]*)\s*/\s*(hour|day|week|\d[\d,_]*)\s*")
@@ -29,10 +29,11 @@ LARGEST_SEED = 2**32 - 1
 def opt(help: str, default: Any = None, **limits: Any) -> Any:
     """Field of a class of settings: its default, and what the command line shows, checks and reads.
 
-    `limits` are min, max and others that typer knows, and two of our own. ``reads(name, text)``
-    makes the value of what was typed. ``names`` are those of the option, by default the field's as
-    `rareclass.errors.setting` has it. A `Path` may be a URL. A tuple may be given many times, and
-    as words with commas between them.
+    `limits` are min and max of a number, others that typer knows, and two of our own.
+    ``reads(name, text)`` makes the value of what was typed, by default `read_limited` that of a
+    number. ``names`` are those of the option, by default the field's as `rareclass.errors.setting`
+    has it. A `Path` may be a URL. A tuple may be given many times, and as words with commas between
+    them.
     """
     return field(default=default, metadata={"help": help, **limits})
 
@@ -45,6 +46,28 @@ def read_number(text: str) -> float:
     """
     power = _POWER.fullmatch(text)
     return float(power[1]) ** float(power[2]) if power else float(text)
+
+
+def read_limited(
+    name: str, text: str, kind: type[float] = float, low: float = -inf, high: float = inf
+) -> float:
+    """Read the number of an option, at least `low` and at most `high`; a whole one for an int.
+
+    >>> read_limited("--folds", "5", int, 2), read_limited("--share", "1e-3", high=1)
+    (5, 0.001)
+    """
+    number, percent, _ = text.partition("%")
+    try:
+        value = kind(number)
+    except ValueError:
+        value = nan
+    if isfinite(value) and low <= value <= high and not percent:
+        return value
+    words = "a whole number" if kind is int else "a number" if low > -inf else "a finite number"
+    if low > -inf:
+        words += f" of at least {low:,}" if high == inf else f" from {low:,} to {high:,}"
+    remedy = share_remedy(value, low, 1.0 if percent else high, "[]")
+    raise ErrorKind.SETTING.error(f"{name} {text} must be {words}.", remedy)
 
 
 def parse_number(
@@ -67,7 +90,7 @@ def parse_number(
     try:
         value = read_number(word)
     except (ValueError, OverflowError):
-        value = float("nan")
+        value = nan
     if not 0 < value < inf or (is_whole and not value.is_integer()):
         raise ErrorKind.SETTING.error(f"{name} {text} is not a number above zero.", remedy)
     return int(value) if is_whole else value
@@ -96,10 +119,8 @@ def read_seconds(name: str, text: str) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([smh]?)\s*", text.lower())
     seconds = float(match[1]) * units[match[2]] if match else 0.0
     if not seconds > 0:
-        raise ErrorKind.SETTING.error(
-            f"{name} {text} is not a time above zero.",
-            "Give seconds, such as 60, or minutes or hours, such as 5m or 1h.",
-        )
+        remedy = "Give seconds, such as 60, or minutes or hours, such as 5m or 1h."
+        raise ErrorKind.SETTING.error(f"{name} {text} is not a time above zero.", remedy)
     return seconds
 
 
@@ -111,7 +132,7 @@ def read_bytes(name: str, text: str) -> int:
         return parse_bytes(text)
     except ValueError as error:
         raise ErrorKind.SETTING.error(
-            f"{name} {text} is not a size.", "Give one such as 16MiB or 4GiB."
+            f"{name} {text} is not a size.", "Give one such as 4GiB."
         ) from error
 
 
@@ -165,41 +186,48 @@ def check_number(
     low: float = 0.0,
     high: float = inf,
     ends: str = "()",
+    remedy: str = "",
 ) -> None:
-    """Raise `ValueError` for a value that is no number in range; `allowed` words the range.
+    """Raise `InputError` for a value that is no number in range; `allowed` words the range.
 
-    >>> check_number("power", 0.5, "a number of at least 1", 1.0, ends="[)")
+    >>> check_number("max_fpr", 2, "between 0 and 1", high=1.0)
     Traceback (most recent call last):
-    ValueError: power=0.5 must be a number of at least 1.
+    rareclass.errors.InputError: max_fpr=2 must be between 0 and 1. Give 0.02 for 2%.
     """
     if not is_number(value, low, high, ends):
-        raise ValueError(f"{name}={value!r} must be {allowed}.")
+        raise _out_of_range(name, value, allowed, share_remedy(value, low, high, ends) or remedy)
+
+
+def share_remedy(value: Any, low: float, high: float, ends: str) -> str:
+    """Return what to give for a percentage in place of a share; nothing for another value."""
+    is_percentage = high <= 1.0 and is_number(value, max(100.0 * low, 1.0), 100.0 * high, ends)
+    return f"Give {value / 100:g} for {value:g}%." if is_percentage else ""
+
+
+def _out_of_range(name: str, value: Any, allowed: str, remedy: str = "") -> InputError:
+    fault = f"{setting(name, value)} must be {allowed}."
+    return ErrorKind.SETTING.error(fault, remedy, value=value)
 
 
 def check_prevalence(prevalence: Any) -> None:
     """Raise `InputError` for a share of rare rows that is no number between 0 and 1."""
-    if prevalence is not None and not is_number(prevalence, 0.0, 1.0):
-        raise ErrorKind.SETTING.error(
-            f"{setting('prevalence', prevalence)} is not between 0 and 1.",
-            "It is the share of rare rows where the model is used, such as 0.002.",
-        )
+    if prevalence is not None:
+        remedy = "It is the share of rare rows where the model is used, such as 0.002."
+        check_number("prevalence", prevalence, "between 0 and 1", high=1.0, remedy=remedy)
 
 
 def check_whole(
     name: str, value: Any, allowed: str = "a whole number above 0", least: int = 1
 ) -> None:
-    """Raise `ValueError` for a value that is no whole number of at least `least`."""
+    """Raise `InputError` for a value that is no whole number of at least `least`."""
     if not is_whole(value, least):
-        raise ValueError(f"{name}={value!r} must be {allowed}.")
+        raise _out_of_range(name, value, allowed)
 
 
 def read_numbers(
-    name: str,
-    values: Any,
-    allowed: str = "a list of numbers above 0, or None",
-    ends: str = "()",
+    name: str, values: Any, allowed: str = "a list of numbers above 0, or None", ends: str = "()"
 ) -> list[float]:
-    """Read the numbers to try for a parameter; raise `ValueError` for none or one out of range.
+    """Read the numbers to try for a parameter; raise `InputError` for none or one out of range.
 
     >>> read_numbers("lams", [1, 0.5]), read_numbers("lams", 2)
     ([1.0, 0.5], [2.0])
@@ -208,7 +236,7 @@ def read_numbers(
 
     listed = np.ravel(np.asarray(values, dtype=object)).tolist()
     if not listed or not all(is_number(value, ends=ends) for value in listed):
-        raise ValueError(f"{name}={values!r} must be {allowed}.")
+        raise _out_of_range(name, values, allowed)
     return [float(value) for value in listed]
 
 

@@ -101,11 +101,8 @@ class Scratch:
     def _unwritable(self, error: OSError) -> InputError:
         if error.errno in _NO_ROOM:
             return self._no_room()
-        return ErrorKind.UNWRITABLE.error(
-            f"Cannot write rows to the scratch folder {self.folder}: {error.strerror or error}.",
-            f"Name another: scratch= ({setting('scratch')} on the command line), or the "
-            "environment variable TMPDIR.",
-        )
+        fault = f"Cannot write rows to the scratch folder {self.folder}: {error.strerror or error}."
+        return ErrorKind.UNWRITABLE.error(fault, _other_folder())
 
     def _no_room(self) -> InputError:
         needed = self._needed or f"more than {self.size:,}"
@@ -113,9 +110,12 @@ class Scratch:
         return ErrorKind.UNWRITABLE.error(
             f"The scratch folder {self.folder} has no room for the decoded rows: {needed} bytes "
             f"are needed, {free:,} are free there.",
-            f"Name a folder on a larger disk: {setting('scratch')}, or the "
-            "environment variable TMPDIR.",
+            _other_folder(),
         )
+
+
+def _other_folder() -> str:
+    return f"Name a folder on another disk: {setting('scratch')}, or the variable TMPDIR."
 
 
 def read_file_at(file: BinaryIO, buffer: Any, offset: int, lock: threading.Lock) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import typer
 
 from cli.conftest import fit_in_vain as fit
 from command_line import QUICK, complaint, invoke, run, says
@@ -343,7 +344,7 @@ def test_pipes_and_devices(fitted, tmp_path):
 
 def options_of_all():
     return [
-        (verb.callback.__name__, name, annotation)
+        (name, annotation)
         for verb in app.registered_commands
         if verb.callback is not None
         for name, annotation in verb.callback.__annotations__.items()
@@ -354,7 +355,7 @@ def test_an_empty_name_is_no_folder_whatever_takes_a_name():
     """An unset variable of a script would otherwise mean all tables of the folder where it runs."""
     places = [
         (name, setting)
-        for _, name, annotation in options_of_all()
+        for name, annotation in options_of_all()
         if "pathlib" in str(annotation)
         for setting in annotation.__metadata__
     ]
@@ -388,9 +389,14 @@ def test_a_table_is_written_only_to_a_name_that_says_its_format(tmp_path):
         assert sorted(tmp_path.iterdir()) == [data]
 
 
-def test_a_seed_is_one_that_every_generator_takes():
-    seeds = {command: a.__metadata__[0] for command, name, a in options_of_all() if name == "seed"}
-    assert len(seeds) > 5
-    for command, setting in seeds.items():
-        assert (setting.min, setting.max) == (0, 2**32 - 1), command
-        np.random.RandomState(setting.max)  # that of scikit-learn, which refuses larger ones
+def test_a_seed_is_one_that_every_generator_takes(capsys):
+    verbs = [each.callback for each in app.registered_commands]
+    seeded = [verb for verb in verbs if "seed" in verb.__annotations__]
+    assert len(seeded) > 5
+    for verb in seeded:
+        for seed in ("-1", "4294967296", "1.5"):
+            with pytest.raises(typer.Exit):
+                verb(**dict.fromkeys(verb.__annotations__) | {"seed": seed})
+            said = " ".join(capsys.readouterr().err.split())
+            assert f"--seed {seed} must be a whole number from 0 to 4,294,967,295." in said
+    np.random.RandomState(2**32 - 1)  # that of scikit-learn, which refuses larger ones

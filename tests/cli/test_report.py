@@ -99,7 +99,7 @@ def test_the_command_of_the_page_sets_the_threshold(fitted, tmp_path):
     assert "Rule: score > -1" in run("threshold", model, fitted.new, "--threshold", "-1")
     both = complaint("threshold", model, "--threshold", "1", "--max-fpr", "0.1")
     assert "--threshold and --max-fpr both set the threshold" in both
-    assert "is not a finite number" in complaint("threshold", model, "--threshold", "nan")
+    assert "must be a finite number" in complaint("threshold", model, "--threshold", "nan")
 
 
 @pytest.mark.sampled(0)
@@ -125,7 +125,7 @@ def test_from_the_rows_held_out_at_training(train_csv, out, tmp_path):
         (("--time", "country"), "--time country: 'DE' at row 1 is not a time"),
         (("--groups", "contry"), "Did you mean 'country'?"),
         (("--cost", "fn=country"), "'DE' at row 1 is not a cost"),
-        (("--cost", "fn=-1"), "a cost is a number of at least 0"),
+        (("--cost", "fn=-1"), "--cost fn=-1.0 must be a number of at least 0"),
         (("--cost", "x=1"), "cannot be read"),
         (("--rows", "500"), "--rows"),
     ],

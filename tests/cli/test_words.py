@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 import typer
 
+from command_line import complaint
 from made_tables import purchases
 from rareclass import RareClassifier, errors
 from rareclass.cli.app import app
-from rareclass.errors import OPTIONS, InputError, called_from_the_command_line, setting
+from rareclass.errors import OPTIONS, InputError, called_from, setting
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.hunt.files import check_folder
 from rareclass.review import open_journal, read_review_table
@@ -44,11 +45,47 @@ def test_settings_in_messages_are_parameters_and_options(below):
     assert named - own == set()
     commands = typer.main.get_command(app).commands.values()
     options = [each for command in commands for each in command.params]
-    with called_from_the_command_line():
+    with called_from("command line"):
         assert {*map(setting, named)} <= {name for each in options for name in each.opts}
         # compare has a flag --scores, and --score
         of_table = [each for each in options if each.name in OPTIONS.keys() - {"scores"}]
         assert [each.name for each in of_table if setting(each.name) not in each.opts] == []
+
+
+# Options that take a share, by what they are given with; others take any number.
+OF_RULES = ("--min-precision", "--min-recall", "--max-fpr", "--prevalence")
+SHARES = {
+    "threshold m": (*OF_RULES, "--confidence"),
+    "fit t.csv -t y -o m": (*OF_RULES, "--confidence", "--holdout"),
+    "evaluate m t.csv": ("--missed-cases",),
+    "hunt t.csv -t y -o h --rare 1": ("--share",),
+    "review t.csv -t y -j j": ("--teaches", "--random"),
+    "stream s.csv -t y --checkpoint c": (),
+}
+NO_SHARES = {"--half-life", "--threshold"}
+
+
+@pytest.mark.parametrize("words", SHARES)
+def test_a_percentage_in_place_of_a_share_is_told_the_share(words):
+    for option in SHARES[words]:
+        needed = ("--max-fpr", "0.1") if option == "--confidence" else ()
+        for value in ("30", "3e1", "30%"):
+            said = complaint(*words.split(), *needed, option, value)
+            assert said.count(option) == 1, said
+            assert f"{option} 3" in said, said
+            assert said.endswith("Give 0.3 for 30%."), said
+
+
+def test_every_option_of_a_share_is_tried():
+    commands = typer.main.get_command(app).commands
+    tried = {option for options in SHARES.values() for option in options}
+    numbers = {
+        each.opts[0]
+        for command in commands.values()
+        for each in command.params
+        if each.metavar in ("<float>", "SHARE")
+    }
+    assert numbers - tried == NO_SHARES
 
 
 def fit(**given):

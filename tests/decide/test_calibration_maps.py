@@ -281,9 +281,9 @@ def test_of_a_score_that_tells_nothing_the_probability_is_the_prevalence(trained
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"prevalence": 0}, "prevalence=0 is not between 0 and 1"),
-        ({"prevalence": 1.0}, "prevalence=1.0 is not"),
-        ({"prevalence": "2%"}, "prevalence='2%' is not"),
+        ({"prevalence": 0}, "prevalence=0 must be between 0 and 1"),
+        ({"prevalence": 1.0}, "prevalence=1.0 must"),
+        ({"prevalence": "2%"}, "prevalence='2%' must"),
         ({"majority_sampling_rate": 0.0}, "majority_sampling_rate=0.0 must be"),
         ({"majority_sampling_rate": 1.5}, "majority_sampling_rate=1.5 must be"),
         ({"prevalence": 0.1, "majority_sampling_rate": 0.1}, "the same thing twice"),

@@ -217,9 +217,9 @@ def test_cuts_and_checkpoints_leave_no_trace(rows, half_life, most, tails, data)
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"max_categories": 0}, "max_categories must be at least 1, not 0"),
-        ({"half_life": 0}, "half_life must be a number of rows above 0, not 0"),
-        ({"half_life": float("nan")}, "half_life must be"),
+        ({"max_categories": 0}, "max_categories=0 must be a whole number above 0"),
+        ({"half_life": 0}, "half_life=0 must be a number of rows above 0"),
+        ({"half_life": float("nan")}, "half_life=nan must be"),
         ({"tails": "fat"}, "tails must be one of asinh, clip, linear, not 'fat'"),
     ],
 )

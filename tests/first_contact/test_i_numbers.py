@@ -120,7 +120,7 @@ def test_a_threshold_goes_by_the_base_rate_that_the_model_has(folder):
     assert changed.threshold == before.threshold
     by_hand = json_of("threshold", stated, "--threshold", before.threshold)
     assert by_hand["prevalence"] == pytest.approx(STATED)
-    assert "is not between 0 and 1" in run("threshold", stated, "--prevalence", 2, code=2)
+    assert "between 0 and 1" in run("threshold", stated, "--prevalence", 2, code=2)
 
 
 def test_a_report_weighs_held_out_rows_as_the_base_rate_was_stated(folder):

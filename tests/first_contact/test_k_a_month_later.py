@@ -254,7 +254,7 @@ def test_the_next_command_can_be_typed(month, tmp_path):
 def test_commands_are_quoted_for_a_shell(name):
     line = command_line("score", Path("/tmp") / name, "NEW_ROWS.csv")
     assert shlex.split(line) == ["rareclass", "score", f"/tmp/{name}", "NEW_ROWS.csv"]
-    with errors.called_from_the_command_line():
+    with errors.called_from("command line"):
         assert shlex.split(errors.setting("drop", name)) == ["--drop", name]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from draws import quick
 from faults import refused
-from rareclass.errors import ErrorKind, called_from_the_command_line
+from rareclass.errors import ErrorKind, called_from
 from rareclass.findings import Finding, warn, warnings_as
 from rareclass.hunt import HuntSettings
 from rareclass.hunt.files import check_folder, describe_in_units, typical_values, write_hunt
@@ -387,7 +387,7 @@ SHORT = Finding(
 )  # fmt: skip
 def test_each_reader_is_told_in_words_of_its_own(finding, in_library, in_hunt):
     assert in_library in sentence(finding)
-    with called_from_the_command_line():
+    with called_from("command line"):
         assert in_hunt in sentence(finding, in_settings)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from draws import quick
 from faults import refused
-from rareclass.errors import ErrorKind, called_from_the_command_line
+from rareclass.errors import ErrorKind, called_from
 from rareclass.online import OAM
 from rareclass.stream import reading
 from rareclass.stream.checkpoint import LOCK, checkpoints_in
@@ -107,7 +107,7 @@ def test_at_its_end_nothing_is_done_until_rows_are_added(source, tmp_path):
 def test_other_options_need_another_folder(source, tmp_path, change, said):
     options = options_for(source)
     run(options, tmp_path, stop_after=100)
-    with called_from_the_command_line(), refused(ErrorKind.COMBINATION, says=said):
+    with called_from("command line"), refused(ErrorKind.COMBINATION, says=said):
         run(replace(options, **change), tmp_path)
 
 

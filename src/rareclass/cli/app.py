@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from rareclass.cli.screen import be_quiet
-from rareclass.errors import called_from_the_command_line
+from rareclass.errors import called_from
 
 # In the order of ``rareclass --help``; a command's module has its name, some share one.
 _COMMANDS = (
@@ -27,7 +27,7 @@ class Program(TyperGroup):
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the command that the arguments name."""
-        with called_from_the_command_line():
+        with called_from("command line"):
             return super().main(*args, **options)
 
 

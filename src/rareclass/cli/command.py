@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -17,7 +18,7 @@ from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print
 from rareclass.errors import ErrorKind, InputError, option_name, system_faults
 from rareclass.files import Location, check_output
 from rareclass.findings import TableWarning
-from rareclass.parameters import LARGEST_SEED, opt
+from rareclass.parameters import LARGEST_SEED, opt, read_limited
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables import TextSettings
 
@@ -32,6 +33,7 @@ REQUIRED = MISSING
 ANY_MODEL = "Model file of rareclass fit, or folder of a stream or hunt."
 """Help of an argument that is a model of any kind."""
 _TO_SCREEN = Path("-")
+_OURS = ("names", "reads", "min", "max")
 _SHORT = {"out": ("-o",), "target": ("-t",)}
 
 
@@ -220,16 +222,18 @@ def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
         if is_dataclass(part.type):
             yield from _parameters(part.type)
             continue
-        about, typed, default = dict(part.metadata), part.type, part.default
+        typed, default, read = part.type, part.default, _reader(part)
+        number = _number_type(part)
+        about: dict[str, Any] = {} if number is None else {"metavar": f"<{number.__name__}>"}
+        about |= {key: value for key, value in part.metadata.items() if key not in _OURS}
         # Typer names those that can be switched off.
-        names, read = () if part.default is True else _names_of(part), about.pop("reads", None)
-        about.pop("names", None)
+        names = () if part.default is True else _names_of(part)
         info = about.get("argument") or typer.Option(*names, **about)
         if default == ():
             each = Path if "Path" in str(typed) else str
             typed, default = list[each] | None, None  # type: ignore[valid-type]
         elif read is not None:
-            typed, default = str | None, None
+            typed, default = str | None, None if None in (number, default) else str(default)
         elif get_origin(typed) is tuple:
             typed = list[get_args(part.type)[0]]  # type: ignore[misc]
         if info.parser is None and "Path" in str(typed):
@@ -252,6 +256,22 @@ def _names_of(part: Field[Any]) -> tuple[str, ...]:
     return part.metadata.get("names") or (option_name(part.name), *short)
 
 
+def _number_type(part: Field[Any]) -> type[float] | None:
+    """Return the type of the number that an option is; None where it is none, or has a reader."""
+    kinds = () if "reads" in part.metadata else (part.type, *get_args(part.type))
+    return next((kind for kind in kinds if kind in (int, float)), None)
+
+
+def _reader(part: Field[Any]) -> Callable[[str], Any] | None:
+    """Return what makes the value of the text of an option; None where typer does."""
+    about, kind = part.metadata, _number_type(part)
+    read = about.get("reads")
+    if kind is not None:
+        low, high = about.get("min", -inf), about.get("max", inf)
+        read = partial(read_limited, kind=kind, low=low, high=high)
+    return None if read is None else partial(read, _names_of(part)[0])
+
+
 def _options(kind: Any, given: dict[str, Any]) -> Any:
     """Make a class of options of what typer read."""
     values = {}
@@ -259,10 +279,7 @@ def _options(kind: Any, given: dict[str, Any]) -> Any:
         if is_dataclass(part.type):
             values[part.name] = _options(part.type, given)
             continue
-        about, value = part.metadata, given[part.name]
-        read = about.get("reads")
-        if read is not None:
-            read = partial(read, _names_of(part)[0])
+        about, value, read = part.metadata, given[part.name], _reader(part)
         if value is None and part.default is not MISSING:
             value = part.default
         elif isinstance(value, list):

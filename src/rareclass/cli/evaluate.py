@@ -48,8 +48,8 @@ class EvaluateOptions:
         "Also correct precision for rare rows that DATA labels as majority: their share of all "
         "rare rows, such as 0.2.",
         metavar="SHARE",
-        min=0.0,
-        max=1.0,
+        min=0,
+        max=1,
         show_default="labels are right",
     )
     written: cli.OutputOptions

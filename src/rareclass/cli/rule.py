@@ -1,11 +1,10 @@
 """The options that say what a threshold is to keep."""
 
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING, Any
 
-from rareclass.errors import ErrorKind, InputError, setting
-from rareclass.parameters import COSTS, check_prevalence, opt, parse_number, read_costs, read_rate
+from rareclass.errors import ErrorKind, setting
+from rareclass.parameters import COSTS, check_prevalence, opt, read_costs, read_limited, read_rate
 
 if TYPE_CHECKING:
     from rareclass.model.threshold import DecisionRule
@@ -52,10 +51,6 @@ class RuleOptions:
         `time` is a column of times.
         """
         check_prevalence(self.prevalence)
-        if threshold is not None and not abs(threshold) < inf:
-            raise ErrorKind.SETTING.error(
-                f"--threshold {threshold} is not a finite number.", "Give a score, such as 2.5."
-            )
         given = {"threshold": threshold, **vars(self)}
         given = {name: value for name, value in given.items() if value is not None}
         sure = {name: given.pop(name) for name in ("confidence", "prevalence") if name in given}
@@ -75,12 +70,7 @@ class RuleOptions:
         from rareclass.model.threshold import DecisionRule
 
         [(name, value)] = given.items()
-        try:
-            rule = DecisionRule(self._threshold_rule(name, value))
-        except InputError:
-            raise
-        except ValueError as error:
-            raise ErrorKind.SETTING.error(f"{setting(name)} {value}: {error}", "") from error
+        rule = DecisionRule(self._threshold_rule(name, value))
         if rule.needs_time and time is None:
             raise ErrorKind.COMBINATION.error(
                 f"--alerts {value} needs to know the time of each row.",
@@ -100,10 +90,8 @@ class RuleOptions:
         if name == "cost":
             costs: dict[str, Any] = read_costs("--cost", value)
             return ThresholdRule.least_cost(**costs, prevalence=self.prevalence)
-        sure: float | None = 0.9
-        if self.confidence is not None:
-            remedy = "Give one such as 0.9, or none."
-            sure = parse_number("--confidence", self.confidence, {"none": None}, remedy)
+        text = (self.confidence or "0.9").strip().lower()
+        sure = None if text == "none" else read_limited("--confidence", text)
         shared = {"confidence": sure, "prevalence": self.prevalence}
         if name == "alerts":
             number, rows = _alerts(value)
@@ -125,7 +113,7 @@ class FitRuleOptions(RuleOptions):
 def _alerts(text: str) -> tuple[int, int | str]:
     """Alerts, and in how many rows, or in which period."""
     rate = read_rate(text)
-    if rate is None:
+    if rate is None or 0 in rate:
         raise ErrorKind.SETTING.error(
             f"--alerts {text} cannot be read.",
             "Give a number per hour, day or week, such as 50/day, or per rows, such as 50/10000.",

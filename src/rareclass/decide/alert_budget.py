@@ -153,10 +153,8 @@ class AtMostAlerts(Constraint):
         check_whole("max_alerts", self.number)
         check_whole("rows", self.rows)
         if self.number >= self.rows:
-            raise ValueError(
-                f"max_alerts={self.number} in rows={self.rows} does not constrain: give fewer "
-                "alerts than rows."
-            )
+            given = f"{counted(self.number, 'alert')} in {counted(self.rows, 'row')}"
+            raise ErrorKind.SETTING.error(f"{given} do not constrain.", "Give fewer alerts.")
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the lowest cut with few enough alerts."""

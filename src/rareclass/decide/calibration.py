@@ -25,7 +25,7 @@ from rareclass.decide.calibration_map import (
 )
 from rareclass.errors import ErrorKind
 from rareclass.metrics.scored_classes import FloatArray, check_scores
-from rareclass.parameters import check_choice, check_prevalence, is_number
+from rareclass.parameters import check_choice, check_number, check_prevalence
 
 __all__ = [
     "METHODS",
@@ -283,12 +283,9 @@ def log_odds_shift(
     if prevalence is not None:
         return float(_logit(float(prevalence)) - _logit(trained))
     if majority_sampling_rate is not None:
-        if not is_number(majority_sampling_rate, 0.0, 1.0, "(]"):
-            raise ErrorKind.SETTING.error(
-                f"majority_sampling_rate={majority_sampling_rate!r} must be a number above 0, at "
-                "most 1.",
-                "It is the share of the majority rows that were kept, such as 0.1.",
-            )
+        rate, remedy = majority_sampling_rate, "It is the share of majority rows that were kept."
+        allowed = "above 0 and at most 1"
+        check_number("majority_sampling_rate", rate, allowed, 0.0, 1.0, "(]", remedy)
         return float(np.log(majority_sampling_rate))
     return 0.0
 
@@ -355,10 +352,7 @@ def at_prevalence(
             "Scores become probabilities by CalibratedRanker.",
             value=p[place],
         )
-    if not is_number(trained, 0.0, 1.0):
-        raise ErrorKind.SETTING.error(
-            f"trained={trained!r} must be a number between 0 and 1, both left out."
-        )
+    check_number("trained", trained, "a number between 0 and 1, both left out", high=1.0)
     if prevalence is None and majority_sampling_rate is None:
         raise ErrorKind.COMBINATION.error(
             "neither prevalence nor majority_sampling_rate is given.", "Give one."

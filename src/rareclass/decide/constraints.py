@@ -10,12 +10,12 @@ procedures of their own, see `sequence_bounds` and `rareclass.decide.alert_budge
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from rareclass.decide.threshold import nearest_cut
-from rareclass.errors import ErrorKind
+from rareclass.errors import ErrorKind, setting
 from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import (
     EQUAL,
@@ -251,6 +251,13 @@ def _from_below(hits: FloatArray, trials: float, error: float) -> FloatArray:
     return bounds[np.searchsorted(misses, trials - hits - 1e-9 * trials, side="left")]
 
 
+def check_cost(name: str, cost: Any) -> None:
+    """Raise `InputError` for a cost that is neither a number of at least 0 nor a name."""
+    if not isinstance(cost, str) and not is_number(cost, ends="[)"):
+        given = setting("costs", f"{name}={cost}", elsewhere=f"{name}={cost!r}")
+        raise ErrorKind.SETTING.error(f"{given} must be a number of at least 0, or a name.")
+
+
 @dataclass(frozen=True)
 class LeastCost(Constraint):
     r"""The least expected cost a row.
@@ -267,16 +274,14 @@ class LeastCost(Constraint):
 
     def __post_init__(self) -> None:
         for name, value in (("fp", self.fp), ("fn", self.fn), ("review", self.review)):
-            if not isinstance(value, str):
-                check_number(
-                    name, value, "a number of at least 0, or the name of a cost", ends="[)"
-                )
+            check_cost(name, value)
         for name, others, always in (
             ("fn", (self.fn,), "no alert"),
             ("fp and review", (self.fp, self.review), "an alert for every row"),
         ):
             if all(is_number(value, ends="[]") and value == 0 for value in others):
-                raise ValueError(f"{name} of 0: {always} costs least, whatever the scores.")
+                fault = f"{name} of 0: {always} costs least, whatever the scores."
+                raise ErrorKind.SETTING.error(fault, "Give a cost above 0.")
 
     @property
     def words(self) -> str:

@@ -85,8 +85,7 @@ class ThresholdRule:
                 "ThresholdRule.min_precision(0.3)."
             )
         if self.confidence is not None:
-            between = "None or a number strictly between 0 and 1"
-            check_number("confidence", self.confidence, between, 0.0, 1.0)
+            check_number("confidence", self.confidence, "None or between 0 and 1", high=1.0)
         check_prevalence(self.prevalence)
 
     @classmethod

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rareclass.encoding._numbers_jit import ASINH, CLIP, LINEAR, scale_and_learn, scale_only
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.typed_table import CodedText, coded_text
+from rareclass.parameters import check_number, check_whole
 from rareclass.tables.batch import Batch
 
 TAILS = {"asinh": ASINH, "clip": CLIP, "linear": LINEAR}
@@ -113,10 +114,8 @@ class OnlineEncoder:
         half_life: float = 100_000,
         tails: str = "asinh",
     ) -> None:
-        if max_categories < 1:
-            raise ValueError(f"max_categories must be at least 1, not {max_categories!r}")
-        if not 0 < half_life < math.inf:
-            raise ValueError(f"half_life must be a number of rows above 0, not {half_life!r}")
+        check_whole("max_categories", max_categories)
+        check_number("half_life", half_life, "a number of rows above 0")
         if tails not in TAILS:
             raise ValueError(f"tails must be one of {', '.join(TAILS)}, not {tails!r}")
         self.schema = schema

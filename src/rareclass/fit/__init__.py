@@ -10,9 +10,9 @@ class EstimateSettings:
     """Settings of the rows that are held out, and how they are named."""
 
     holdout: float | None = opt(
-        "Share of rows held out for the estimate; 0: none. By default auto cross-validates; other "
-        "methods hold out 0.25, or cross-validate with fewer than 20 rare rows.",
-        min=0.0,
+        "Share of rows held out for the estimate; 0: none, at most 0.9. By default auto "
+        "cross-validates; others hold out 0.25, or cross-validate with fewer than 20 rare rows.",
+        min=0,
         max=0.9,
         show_default=False,
     )

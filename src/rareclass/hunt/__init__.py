@@ -47,7 +47,7 @@ class HuntSettings:
         show_default="chosen",
     )
     share: float | None = opt(
-        "Share of cases among the unlabelled rows, if it is known.", min=0.0, max=1.0
+        "Share of cases among the unlabelled rows, if it is known.", min=0, max=1
     )
     n_balls: int | str | None = opt(
         "Balls for each rare label: a number, or auto.",

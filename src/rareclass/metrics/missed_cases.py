@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import ErrorKind
 from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import Interval, exact_interval
 from rareclass.metrics.named_measures import interval
 from rareclass.metrics.scored_classes import score_column
-from rareclass.parameters import is_number
+from rareclass.parameters import check_number
 from rareclass.stored import PlainData
 
 _LEVEL = 0.95
@@ -47,12 +46,8 @@ class MissedCaseMeasures(PlainData):
 
 def check_missed_cases(asked: Any) -> None:
     """Raise `InputError` unless the parameter is a share between 0 and 1."""
-    if not is_number(asked, 0.0, 1.0):
-        raise ErrorKind.SETTING.error(
-            f"missed_cases={asked!r} is not a share of the rare rows.",
-            "Give a number above 0 and below 1, such as 0.2.",
-            value=asked,
-        )
+    remedy = "It is a share of the rare rows, such as 0.2."
+    check_number("missed_cases", asked, "above 0 and below 1", high=1.0, remedy=remedy)
 
 
 def missed_case_measures(

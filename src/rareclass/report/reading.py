@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.decide.constraints import check_cost
 from rareclass.encoding.target import is_rare
-from rareclass.errors import ErrorKind, fit_of_a_rare_class, setting
+from rareclass.errors import fit_of_a_rare_class, setting
 from rareclass.metrics.checked import CheckedMeasures, checked_measures, weights_at
 from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary
@@ -212,11 +213,9 @@ def _costs(
         return None
     costs: dict[str, Any] = {}
     for name, cost in options.costs.items():
-        given = setting("costs", f"{name}={cost}")
-        if isinstance(cost, str):
-            costs[name] = costs_of(beside[cost][labelled], labelled + 1, given)
-            continue
-        if not (np.isfinite(cost) and cost >= 0):
-            raise ErrorKind.SETTING.error(f"{given}: a cost is a number of at least 0.", value=cost)
+        check_cost(name, cost)
         costs[name] = cost
+        if isinstance(cost, str):
+            given = setting("costs", f"{name}={cost}")
+            costs[name] = costs_of(beside[cost][labelled], labelled + 1, given)
     return costs

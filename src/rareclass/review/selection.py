@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 from rareclass.errors import ErrorKind
 from rareclass.hunt.case_score import Floats, to_nearest
 from rareclass.labels.states import CheckReason
+from rareclass.parameters import check_number
 
 # Rows looked at for each one that teaches: those that come next in the order of scores.
 _SHORTLIST = 20
@@ -36,12 +37,11 @@ class Shares:
     random: float = 0.1
 
     def __post_init__(self) -> None:
-        shares = self.teaches, self.random
-        if not (min(shares) >= 0.0 and sum(shares) <= 1.0):
-            raise ErrorKind.SETTING.error(
-                f"Shares of {self.teaches:g} and {self.random:g} are not parts of one list.",
-                "Give two from 0 to 1 that are at most 1 together.",
-            )
+        for name, share in vars(self).items():
+            check_number(name, share, "from 0 to 1", 0.0, 1.0, "[]", "It is a share of the list.")
+        if self.teaches + self.random > 1.0:
+            fault = f"Shares of {self.teaches:g} and {self.random:g} are not parts of one list."
+            raise ErrorKind.SETTING.error(fault, "Give two that are at most 1 together.")
 
 
 class Selected(NamedTuple):

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from rareclass.errors import ErrorKind, counted, name_hint, setting, unknown_name
+from rareclass.errors import ErrorKind, called_from, counted, name_hint, setting, unknown_name
 from rareclass.files import check_not_inside, check_suffix
-from rareclass.parameters import is_number, opt, read_number, read_rate
+from rareclass.parameters import check_number, opt, read_number, read_rate
 from rareclass.remote import path_of
 from rareclass.tables import ColumnSettings
 
@@ -128,11 +128,7 @@ class StreamSettings:
                 f"{setting('top', self.top)}: the window has {counted(self.window, 'row')} only.",
                 f"Raise {setting('window')} or lower {setting('top')}.",
             )
-        if not is_number(self.half_life):
-            raise ErrorKind.SETTING.error(
-                f"{setting('half_life', self.half_life)} is not a number of rows above 0.",
-                "Give rows, such as 10000.",
-            )
+        check_number("half_life", self.half_life, "a number of rows above 0, such as 10000")
 
 
 @dataclass(frozen=True)
@@ -273,7 +269,8 @@ def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":
     """
     model: OnlineRanker = _class_of(learner)[0](**parameters)
     try:
-        model._check_parameters()
+        with called_from("Python"):
+            model._check_parameters()
     except ValueError as error:
         raise ErrorKind.SETTING.error(f"{setting('parameters')}: {error}") from error
     return model
