@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1939,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_245, "tests": 53_544, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_245, "tests": 53_548, "benchmarks": 17_875}
 MOST_FILES = 293
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -26,7 +26,7 @@ TABLE = pl.DataFrame(
     }
 ).with_columns(pl.col("a").fill_nan(None))
 ORDER = RNG.permutation(N)
-FEW = TABLE[:500]
+FEW = TABLE[:300]
 METHODS = {
     "auto": ["--members", "logistic regression,kernel on quantiles", "--time-budget", "100"],
     "rankrc": ["--method", "rankrc"],

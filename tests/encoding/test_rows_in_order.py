@@ -15,6 +15,7 @@ from rareclass.encoding.known_levels import halves, holds_nearby_only
 from rareclass.encoding.log_odds import CategoryStatistics, log_loss
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
+from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.findings import finding_of
 
 N, N_CARDS, N_DAYS = 6000, 100, 60
@@ -129,7 +130,7 @@ def test_it_is_said_where_no_time_is_given():
     rng = np.random.default_rng(0)
     rare |= (rng.random(N_CARDS) < 0.15)[card] & (rng.random(N) < 0.4)
     frame = pd.DataFrame({"card": [f"c{k}" for k in card], "amount": rng.random(N)})
-    model = RareClassifier(members=["logistic regression"], n_jobs=1)
+    model = RareClassifier(members=[LogisticOnQuantiles(strengths=(0.1,))], n_jobs=1)
     with pytest.warns(
         UserWarning, match="rare rows with one value of card stand close together"
     ) as told:
@@ -150,7 +151,7 @@ def test_codes_that_are_none_beyond_their_half_are_left_out_and_told():
     frame = pd.DataFrame(
         {"card": card, "amount": amount, "when": np.datetime64("2026-01-01") + day}
     )
-    model = RareClassifier(members=["logistic regression"], n_jobs=1)
+    model = RareClassifier(members=[LogisticOnQuantiles(strengths=(0.1,))], n_jobs=1)
     with pytest.warns(UserWarning, match="card is not used") as told:
         model.fit(frame, rare)
     (finding,) = [finding_of(each.message) for each in told]

@@ -10,6 +10,7 @@ from made_tables import skimmed_shops
 from rareclass import RareClassifier
 from rareclass.encoding.known_levels import holds_nearby_only
 from rareclass.ensemble.identifiers import _Trial, columns_by_value, without_identifiers
+from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.ensemble.training_rows import FitInput, TrainingViews, read_training_rows
 from rareclass.findings import FindingKind, finding_of
 
@@ -25,7 +26,7 @@ def tried(table, rare):
 
 def test_what_does_not_carry_over_is_left_out_and_told():
     table, rare = skimmed_shops()
-    model = RareClassifier(members=["logistic regression"], n_jobs=1)
+    model = RareClassifier(members=[LogisticOnQuantiles(strengths=(0.1,))], n_jobs=1)
     with pytest.warns(UserWarning, match="shop is not used: other times rank") as caught:
         model.fit(table, rare)
     (found,) = [finding for each in caught if (finding := finding_of(each.message))]

