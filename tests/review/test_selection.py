@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from faults import refused
 from rareclass.errors import ErrorKind
 from rareclass.labels.states import CheckReason
-from rareclass.review.selection import Shares, draw_by_strata, farthest, select_rows
+from rareclass.review.reviewing import Shares, draw_by_strata, farthest, select_rows
 
 
 @st.composite

@@ -20,7 +20,7 @@ import pytest
 from rareclass import RankRC, RankRCCV
 from rareclass.errors import InputError
 from rareclass.rows import from_arrays, from_table, parquet_batches
-from rareclass.rows.scratch_rows import ScratchRows
+from rareclass.rows.decoding import ScratchRows
 from rareclass.tables.table_file import open_table
 
 pytestmark = pytest.mark.sampled(0)
@@ -354,7 +354,7 @@ def test_a_killed_fit_leaves_nothing(tmp_path):
         "from rareclass import RankRC\n"
         "from rareclass.kernels import expansion\n"
         "from rareclass.rows import from_table\n"
-        "from rareclass.rows.scratch_rows import ScratchRows\n"
+        "from rareclass.rows.decoding import ScratchRows\n"
         "expansion._MOST_BLOCK_ROWS = 32\n"
         "take, taken = ScratchRows.take, []\n"
         "def stop_midway(self, rows):\n"

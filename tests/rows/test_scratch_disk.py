@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rareclass import scratch_file as scratch_module
 from rareclass.errors import InputError
-from rareclass.rows.scratch_rows import ScratchRows
+from rareclass.rows.decoding import ScratchRows
 from rareclass.scratch_file import Scratch, scratch_folder
 
 X = np.random.default_rng(0).normal(size=(997, 7)).astype(np.float32)

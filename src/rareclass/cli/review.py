@@ -115,8 +115,7 @@ def review(options: ReviewOptions) -> None:
     call learns from the labels of TABLE and all verdicts in the journal.
     """
     from rareclass.machine import available_memory
-    from rareclass.review.reviewing import next_rows, open_list
-    from rareclass.review.selection import Shares
+    from rareclass.review.reviewing import Shares, next_rows, open_list
     from rareclass.review.table import open_journal, read_review_table
 
     how, said, journal = options.listing, options.verdicts, options.journal

@@ -15,7 +15,7 @@ from rareclass.errors import ErrorKind, counted, setting
 from rareclass.folds.majority_part import draw_majority
 from rareclass.machine import size_text
 from rareclass.rows import RowSource
-from rareclass.rows.scratch_rows import ScratchRows
+from rareclass.rows.decoding import ScratchRows
 from rareclass.tables.columns import HIGH_CARDINALITY
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, batch_rows_for

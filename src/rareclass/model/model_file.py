@@ -53,7 +53,7 @@ STORED: Kinds = {
     "calibration": "rareclass.decide.calibration:Calibration",
     "case score": "rareclass.hunt.case_score:CaseScore",
     "category statistics": "rareclass.encoding.log_odds:CategoryStatistics",
-    "class ranking": "rareclass.ensemble.which_class:ClassRanking",
+    "class ranking": "rareclass.ensemble.combined_ranking:ClassRanking",
     "column": "rareclass.tables.columns:Column",
     "combination": "rareclass.ensemble.combined_ranking:CombinedRanking",
     "coordinate": "rareclass.encoding.hunt:Coordinate",
@@ -92,7 +92,7 @@ STORED: Kinds = {
     "text components": "rareclass.encoding.dates_and_texts:TextComponents",
     "tree sum": "rareclass.ensemble.tree_sum:TreeSum",
     "typed columns": "rareclass.encoding.encoders:TypedColumns",
-    "which class": "rareclass.ensemble.which_class:WhichClass",
+    "which class": "rareclass.ensemble.combined_ranking:WhichClass",
 }
 
 

@@ -6,8 +6,7 @@ from rareclass.lazy_names import lazy_names
 from rareclass.review.journal import Header, Listed, ReviewJournal, Round, Verdict, fingerprint_of
 
 if TYPE_CHECKING:
-    from rareclass.review.reviewing import ReviewList, next_rows, open_list, read_verdicts
-    from rareclass.review.selection import Shares
+    from rareclass.review.reviewing import ReviewList, Shares, next_rows, open_list, read_verdicts
     from rareclass.review.table import ReviewTable, open_journal, read_review_table
 
 __all__ = [
@@ -30,8 +29,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        ".reviewing": ["ReviewList", "next_rows", "open_list", "read_verdicts"],
-        ".selection": ["Shares"],
+        ".reviewing": ["ReviewList", "Shares", "next_rows", "open_list", "read_verdicts"],
         ".table": ["ReviewTable", "open_journal", "read_review_table"],
     },
 )
