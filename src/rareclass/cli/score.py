@@ -1,4 +1,4 @@
-"""``rareclass score``, ``serve``, ``evaluate`` and ``monitor``: a model on rows of files or requests."""
+"""``rareclass score``, ``serve``, ``evaluate`` and ``monitor``: a model on rows of any kind."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -257,29 +257,21 @@ def holds_nearby_only(
     """
     if n_levels < FEWEST_VALUES or y.sum() < FEWEST_RARE or _is_sorted_by(levels):
         return False
-    return any(_tells_less_far_away(levels, n_levels, y, weight, n) for n in _PARTS)
-
-
-def _tells_less_far_away(
-    levels: Codes,
-    n_levels: int,
-    y: NDArray[np.bool_],
-    weight: Floats,
-    n_parts: int,
-) -> bool:
-    """Compare both ends of the table, cut into so many parts, with every second of their rows."""
-    place, part = np.zeros(len(y), np.int64), np.full(len(y), 1)
-    for is_rare in (False, True):
-        rows = np.flatnonzero(y == is_rare)
-        position = n_parts * np.arange(len(rows)) // max(len(rows), 1)
-        rows = rows[outer := (position == 0) | (position == n_parts - 1)]
-        place[rows] = np.arange(len(rows))
-        part[rows] = np.where(position[outer] == 0, 0, 2)
-    used = np.flatnonzero(part != 1)
-    levels, y, weight = levels[used], y[used], weight[used]
-    near, far = (_log_loss(levels, n_levels, y, weight, each[used]) for each in (place % 2, part))
-    of_prior = log_loss(np.full(len(y), rare_share(y, weight)), y)
-    return is_clear_gain(far - near, of_prior, weight, STANDARD_ERRORS, LEAST_LOSS)
+    for n_parts in _PARTS:
+        place, part = np.zeros(len(y), np.int64), np.full(len(y), 1)
+        for is_rare in (False, True):
+            rows = np.flatnonzero(y == is_rare)
+            position = n_parts * np.arange(len(rows)) // max(len(rows), 1)
+            rows = rows[outer := (position == 0) | (position == n_parts - 1)]
+            place[rows] = np.arange(len(rows))
+            part[rows] = np.where(position[outer] == 0, 0, 2)
+        used = np.flatnonzero(part != 1)
+        ends = levels[used], n_levels, y[used], weight[used]
+        near, far = (_log_loss(*ends, each[used]) for each in (place % 2, part))
+        of_prior = log_loss(np.full(len(used), rare_share(y[used], weight[used])), y[used])
+        if is_clear_gain(far - near, of_prior, weight[used], STANDARD_ERRORS, LEAST_LOSS):
+            return True
+    return False
 
 
 def _is_sorted_by(levels: Codes) -> bool:

@@ -271,13 +271,27 @@ def explain_kernel(model: KernelRanking, rows: ExplainedRows) -> KernelExplanati
     if isinstance(kernel, FeatureScaled):
         Z, X, typical = Z * kernel.scales, X * kernel.scales, typical * kernel.scales
         kernel = kernel.kernel
+    is_radial = isinstance(kernel, Gaussian | Laplace)
+    is_product = isinstance(kernel, Linear | Polynomial)
+    pulls, effects = np.empty((len(X), len(beta))), np.empty((len(X), len(rows.groups)))
     size = max(1, _ENTRIES // max(1, len(beta)))
-    parts = [
-        _explained(kernel, X[first : first + size], Z, beta, typical, rows.groups)
-        for first in range(0, len(X), size)
-    ]
-    pulls = np.concatenate([np.empty((0, len(beta))), *(part[0] for part in parts)])
-    effects = np.concatenate([np.empty((0, len(rows.groups))), *(part[1] for part in parts)])
+    for part in (slice(first, first + size) for first in range(0, len(X), size)):
+        own = X[part]
+        between = cdist(own, Z, "sqeuclidean") if is_radial else own @ Z.T
+        K = _value(kernel, between) if is_radial or is_product else kernel.block(own, Z)
+        scores, pulls[part] = K @ beta, K * beta
+        for k, group in enumerate(rows.groups):
+            if is_radial:
+                moved = cdist(typical[None, group], Z[:, group], "sqeuclidean")
+                moved = between - cdist(own[:, group], Z[:, group], "sqeuclidean") + moved
+                changed = _value(kernel, np.maximum(moved, 0.0))
+            elif is_product:
+                changed = _value(kernel, between + (typical[group] - own[:, group]) @ Z[:, group].T)
+            else:
+                replaced = own.copy()
+                replaced[:, group] = typical[group]
+                changed = kernel.block(replaced, Z)
+            effects[part, k] = scores - changed @ beta
     return KernelExplanation(
         pulls.sum(axis=1),
         effects,
@@ -293,35 +307,6 @@ def plain_kernel(model: KernelRanking) -> tuple[Any, Floats]:
     Z = expansion.landmarks
     Z = Z.toarray() if sparse.issparse(Z) else Z
     return expansion.kernel, np.asarray(Z, dtype=np.float64)
-
-
-def _explained(
-    kernel: Any,
-    X: Floats,
-    Z: Floats,
-    beta: Floats,
-    typical: Floats,
-    groups: list[NDArray[np.intp]],
-) -> tuple[Floats, Floats]:
-    """Return pulls (n, n_landmarks) and effects (n, n_groups) of some rows."""
-    is_radial = isinstance(kernel, Gaussian | Laplace)
-    is_product = isinstance(kernel, Linear | Polynomial)
-    between = cdist(X, Z, "sqeuclidean") if is_radial else X @ Z.T
-    K = _value(kernel, between) if is_radial or is_product else kernel.block(X, Z)
-    scores, effects = K @ beta, np.empty((len(X), len(groups)))
-    for k, group in enumerate(groups):
-        if is_radial:
-            moved = cdist(typical[None, group], Z[:, group], "sqeuclidean")
-            moved = between - cdist(X[:, group], Z[:, group], "sqeuclidean") + moved
-            changed = _value(kernel, np.maximum(moved, 0.0))
-        elif is_product:
-            changed = _value(kernel, between + (typical[group] - X[:, group]) @ Z[:, group].T)
-        else:
-            replaced = X.copy()
-            replaced[:, group] = typical[group]
-            changed = kernel.block(replaced, Z)
-        effects[:, k] = scores - changed @ beta
-    return K * beta, effects
 
 
 def _value(kernel: Any, between: Floats) -> Floats:

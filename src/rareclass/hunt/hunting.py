@@ -284,7 +284,7 @@ def can_hold_out(labels: HuntLabels) -> bool:
 def fit_balls(
     points: LabelledRows, labels: HuntLabels, settings: HuntSettings, notes: list[Finding | str]
 ) -> ChosenBalls:
-    """Fit balls to the encoded rows; add notes for the user."""
+    """Fit balls to the encoded rows, chosen by held-out ones; add notes for the user."""
     common: dict[str, Any] = {
         "n_balls": settings.n_balls,
         "random_state": settings.seed,
@@ -295,19 +295,8 @@ def fit_balls(
         "filter": settings.filter,
         "max_kept": _MOST_KEPT,
     }
-    if can_hold_out(labels):
-        return _choose(points, labels, settings, common, notes)
-    return _fit_unchosen(points, labels, settings, common, notes)
-
-
-def _choose(
-    points: LabelledRows,
-    labels: HuntLabels,
-    settings: HuntSettings,
-    common: dict[str, Any],
-    notes: list[Finding | str],
-) -> ChosenBalls:
-    """Choose among shapes, numbers of balls and prices by held-out labelled rows."""
+    if not can_hold_out(labels):
+        return _fit_unchosen(points, labels, settings, common, notes)
     best, found = _search(settings.kernels[0], points, settings, common)
     for kernel in settings.kernels[1:]:
         other, told = _search(kernel, points, settings, common)

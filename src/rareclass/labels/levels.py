@@ -168,8 +168,19 @@ def order_labels(
         code_of = {level: code for code, level in enumerate(levels)}
         names = [level if isinstance(level, str) else "" for level in levels]
         code_of |= codes_among(texts, names)
-        _refuse_unknown(labels, code_of, levels, where, row_of)
-        return levels, code_of
+        unknown = [label for label in labels if label not in code_of]
+        if not unknown:
+            return levels, code_of
+        first = min(unknown[:_SHOWN], key=row_of)
+        more = f" ({_shown(unknown)} are not)" if len(unknown) > 1 else ""
+        near = nearest_name(first, levels) if _all_text([first, *levels]) else None
+        raise ErrorKind.LABELS.error(
+            f"row {row_of(first)} of {where}: {first!r} is not among the levels {_shown(levels)}"
+            f"{more}.",
+            (f"Did you mean {near!r}? " if near else "")
+            + f"Add it at its place to {setting('levels')}, correct it, or leave such rows out.",
+            value=first,
+        )
     value_of = {label: label_value(label) for label in texts}
     numbers = {v for v in value_of.values() if isinstance(v, float) and np.isfinite(v)}
     words = [label for label in texts if value_of[label] not in numbers]
@@ -188,28 +199,6 @@ def order_labels(
     # Of several spellings the shortest comes last, of equally short ones the first.
     name_of = {code_of[text]: text for text in sorted(reversed(texts), key=len, reverse=True)}
     return [name_of[code] for code in range(len(numbers))], code_of
-
-
-def _refuse_unknown(
-    labels: Sequence[Any],
-    code_of: dict[Any, int],
-    levels: Sequence[Any],
-    where: str,
-    row_of: Callable[[Any], int],
-) -> None:
-    unknown = [label for label in labels if label not in code_of]
-    if not unknown:
-        return
-    first = min(unknown[:_SHOWN], key=row_of)
-    more = f" ({_shown(unknown)} are not)" if len(unknown) > 1 else ""
-    near = nearest_name(first, levels) if _all_text([first, *levels]) else None
-    raise ErrorKind.LABELS.error(
-        f"row {row_of(first)} of {where}: {first!r} is not among the levels {_shown(levels)}"
-        f"{more}.",
-        (f"Did you mean {near!r}? " if near else "")
-        + f"Add it at its place to {setting('levels')}, correct it, or leave such rows out.",
-        value=first,
-    )
 
 
 def refuse_measurements(
