@@ -28,34 +28,34 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2905,
+    "cli": 2893,
     "compare": 1374,
     "decide": 1837,
-    "encoding": 2850,
-    "ensemble": 2924,
+    "encoding": 2845,
+    "ensemble": 2918,
     "estimators": 348,
-    "explain": 373,
+    "explain": 361,
     "fit": 1834,
     "folds": 474,
-    "hunt": 889,
+    "hunt": 874,
     "hyperball": 1892,
     "kernels": 588,
-    "labels": 849,
+    "labels": 840,
     "metrics": 2114,
     "model": 4017,
     "moments": 1572,
-    "online": 2341,
+    "online": 2330,
     "ranking": 3729,
     "report": 3126,
-    "review": 1072,
-    "rows": 1805,
-    "serving": 1429,
+    "review": 1060,
+    "rows": 1800,
+    "serving": 1428,
     "single files": 2070,
     "stream": 1939,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_245, "tests": 53_548, "benchmarks": 17_875}
-MOST_FILES = 293
+MOST_LINES = {"src/rareclass": 74_125, "tests": 53_546, "benchmarks": 17_875}
+MOST_FILES = 285
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

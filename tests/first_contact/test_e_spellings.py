@@ -18,7 +18,7 @@ from rareclass.encoding.schema import Schema
 from rareclass.encoding.target import is_rare, label_counts, read_rare_or_rest
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, TableWarning, finding_of
-from rareclass.hunt.table import HuntTable
+from rareclass.hunt.hunting import HuntTable
 from rareclass.labels.spelling import label_value, one_spelling
 from rareclass.model.decisions import RareDecision
 from rareclass.model.targets import RareClassFacts, rare_target

@@ -6,8 +6,7 @@ import pytest
 
 from rareclass.hunt import HuntSettings
 from rareclass.hunt.case_score import score_unlabelled
-from rareclass.hunt.hunting import hunt
-from rareclass.hunt.table import HuntLabels, HuntTable
+from rareclass.hunt.hunting import HuntLabels, HuntTable, hunt
 from rareclass.review.table import LabelRoles, read_review_table
 
 ROWS, RARE = 800, range(0, 800, 20)  # 40 rare rows

@@ -11,7 +11,7 @@ from faults import refused
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.errors import ErrorKind
 from rareclass.findings import TableWarning
-from rareclass.hunt.table import HuntTable
+from rareclass.hunt.hunting import HuntTable
 from rareclass.review import Verdict, open_journal, read_review_table
 from rareclass.review.table import HUNT_OPTIONS, LabelRoles
 

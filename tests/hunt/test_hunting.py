@@ -14,8 +14,7 @@ from rareclass.errors import ErrorKind, called_from
 from rareclass.findings import Finding, warn, warnings_as
 from rareclass.hunt import HuntSettings
 from rareclass.hunt.files import check_folder, describe_in_units, typical_values, write_hunt
-from rareclass.hunt.hunting import can_hold_out, hunt, in_settings, of_balls, words_of
-from rareclass.hunt.table import HuntTable
+from rareclass.hunt.hunting import HuntTable, can_hold_out, hunt, in_settings, of_balls, words_of
 from rareclass.hyperball.ball import sentence
 from rareclass.review.table import LabelRoles, read_review_table
 

@@ -13,7 +13,7 @@ from rareclass.hunt.case_score import (
     score_unlabelled,
     sureness,
 )
-from rareclass.hunt.table import HuntLabels
+from rareclass.hunt.hunting import HuntLabels
 from rareclass.model.model_file import STORED
 from rareclass.stored import pack, unpack
 

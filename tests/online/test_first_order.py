@@ -15,7 +15,7 @@ from draws import draws
 from oracles import first_order
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.online import CBR, OAM, OnlineLogistic, UniExp, univariate
-from rareclass.online.buffers import POLICIES
+from rareclass.online.state import POLICIES
 
 STEPS = {"exact": first_order.exact_step, "printed": first_order.printed_step}
 

@@ -18,8 +18,7 @@ from rareclass.tables import ColumnSettings
 if TYPE_CHECKING:
     from rareclass.files import Location
     from rareclass.hunt.files import Described
-    from rareclass.hunt.hunting import ChosenParameters, Hunt
-    from rareclass.hunt.table import HuntTable
+    from rareclass.hunt.hunting import ChosenParameters, Hunt, HuntTable
 
 _MOST_LEFT_OUT = 8
 
@@ -59,8 +58,8 @@ def hunt(options: HuntOptions) -> None:
     """
     from rareclass.files import being_written, check_not_inside
     from rareclass.hunt.files import SUMMARY, check_folder, describe_in_units, round_of, write_hunt
+    from rareclass.hunt.hunting import HuntTable
     from rareclass.hunt.hunting import hunt as hunt_in
-    from rareclass.hunt.table import HuntTable
     from rareclass.machine import available_memory, track
     from rareclass.review.table import HUNT_OPTIONS, LabelRoles, open_journal, read_review_table
 

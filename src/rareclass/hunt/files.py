@@ -21,8 +21,7 @@ from rareclass.encoding.hunt import Coordinate
 from rareclass.errors import ErrorKind, counted, setting
 from rareclass.files import check_own_folder, csv_bytes, replacing_folder
 from rareclass.hunt import HuntSettings
-from rareclass.hunt.hunting import Hunt
-from rareclass.hunt.table import HuntTable
+from rareclass.hunt.hunting import Hunt, HuntTable
 from rareclass.labels.states import CheckReason
 from rareclass.model.facts import HuntFacts, ModelFacts
 from rareclass.model.model import Model

@@ -20,8 +20,7 @@ from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.two_classes import read_labels, row_weights
 from rareclass.machine import all_or_nothing, check_fits, in_one_thread
 from rareclass.metrics.scored_classes import split_scores
-from rareclass.online.buffers import SparseBuffers
-from rareclass.online.state import unflatten, writable
+from rareclass.online.state import SparseBuffers, unflatten, writable
 from rareclass.parameters import check_whole, drawn_seed
 from rareclass.rows import RowSource, as_source, header
 

@@ -345,8 +345,16 @@ def rankrc_path(
     [1.0, 0.1]
     """
     models = [RankRC(lam=lam, **parameters) for lam in lams]
+    fit_along_lam(models, X, y, sample_weight)
+    return models
+
+
+def fit_along_lam(
+    models: Sequence[KernelMachine], X: Any, y: Any, sample_weight: Any = None
+) -> None:
+    """Fit machines that differ in lam alone over one kernel; see `rankrc_path`."""
     if not models:
-        return models
+        return
     first, lams = models[0], [model.lam for model in models]
     first._check_parameters(lams)
     # Where parts of the rows foresee the end, all lams in step make few passes.
@@ -359,7 +367,6 @@ def rankrc_path(
         machines = fit_path(prepared, lams, first)
     for model, machine in zip(models, machines, strict=True):
         model._keep(prepared, machine)
-    return models
 
 
 @dataclass(eq=False, repr=False)
