@@ -1,6 +1,7 @@
 """Every Arrow type is read, or its column named and left out: nothing ends in another's error."""
 
 import datetime as dt
+import json
 import uuid
 from decimal import Decimal
 
@@ -18,6 +19,7 @@ from rareclass.encoding.training_table import plan_reading, read_training_table
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.fit.rows_on_disk import plan_memory
+from rareclass.folds.dealing import group_numbers
 from rareclass.tables.databases import DatabaseAddress, Query
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_rows, open_table
@@ -154,6 +156,24 @@ def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path, name):
     batch = source.read(N)
     source.close()
     assert find_schema(batch, "y").kinds["x"] == "unusable"
+
+
+@pytest.mark.parametrize("cell", [[1, 2], [], [None, "a"], {"a": 1}, {"a": {"b": [1]}}])
+@pytest.mark.parametrize("first", [0, 7])
+def test_lists_and_objects_of_json_lines_are_left_out_as_well(tmp_path, cell, first):
+    path = tmp_path / "t.jsonl"
+    cells = [None if k % 5 == 2 else cell if k >= first else "word" for k in range(N)]
+    rows = [{"x": x, "n": n, "y": int(y)} for x, n, y in zip(cells, NOISE, Y, strict=True)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    column, number = trained(open_table(path)).columns
+    assert (column.kind, number.kind, column.n_missing) == ("unusable", "number", N // 5)
+    with refused(ErrorKind.LABELS, column="x"):
+        read_training_table(plan_reading(open_table(path), "x"))
+    source = open_source(path)
+    assert find_schema(source.read(N), "y").kinds["x"] == "unusable"
+    source.close()
+    with refused(ErrorKind.CELL, row=0):
+        group_numbers(pl.Series([[1], [1, 2]]), 2)
 
 
 @pytest.mark.parametrize("name", ["interval", "union", "runs", "list"])

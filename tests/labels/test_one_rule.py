@@ -98,6 +98,22 @@ def test_whole_numbers_have_the_rare_class_and_the_levels_of_their_texts(tmp_pat
     assert levels_of_file(tmp_path / "t.csv") == levels
 
 
+@given(labels=st.lists(st.sampled_from([-1.5, 0.0, 0.5, 1.0, 2.5]), min_size=4, max_size=12))
+@example(labels=[1.5, 2.5, 1.5, 1.5])
+@example(labels=[1.0, 0.0, 0.0, 0.0])
+@as_they_come
+def test_numbers_with_a_fraction_are_levels_and_no_classes(tmp_path, labels):
+    written(labels, tmp_path)
+    rare, levels = rare_of_list(labels), levels_of_list(labels)
+    assert rare_of_list(np.array(labels, np.float32)) == rare
+    for file in (tmp_path / "t.csv", tmp_path / "t.parquet"):
+        assert rare_of_file(file) == rare
+        assert levels_of_file(file) == levels
+    has_fraction = any(label % 1 for label in labels)
+    assert (rare == "refused") == (has_fraction or len(set(labels)) == 1)
+    assert (levels == "refused") == (len(set(labels)) == 1)
+
+
 def levels_of_list(labels, order=None):
     try:
         found = read_levels(labels, levels=order)

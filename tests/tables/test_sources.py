@@ -375,16 +375,16 @@ def test_columns_of_json_lines_are_those_of_the_first_rows(tmp_path, monkeypatch
     first = now(source, 2)
     assert source.columns == ["a", "b"]
     assert first.rejected[0].reason == "not JSON: Expecting value at character 1"
-    assert first.frame["a"].to_list() == ['{"x": [2], "y": 1}']
+    assert first.frame["a"].dtype.is_nested()  # as a Parquet file would have it
     assert first.frame["b"].to_list() == [None]
     source.close()
     (rest,) = read_all(open_source(str(path), first.position))
     assert rest.frame["a"].to_list() == [None]
     assert rest.frame["b"].to_list() == ["2"]
     assert rest.rejected == [(str(path), 4, "unknown column 'c'", lines[3])]
-    path.write_text('{"only": [1]}\n{"only": 2}\n' + "[" * 200_000 + "\n")
+    path.write_text('{"only": 3}\n{"only": 2}\n' + "[" * 200_000 + '\n{"only": [1]}\n')
     (batch,) = read_all(open_source(str(path)))
-    assert batch.frame["only"].to_list() == ["[1]", "2"]
+    assert batch.frame["only"].to_list() == ["3", "2", "[1]"]
     assert [row.line for row in batch.rejected] == [3]
 
 

@@ -1,6 +1,7 @@
 """Rows dealt to folds, so that rare rows and then the others are even: by group, or by time."""
 
 import heapq
+from collections.abc import Hashable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -163,12 +164,17 @@ def _cut(n_stretches: int, is_rare: np.ndarray, moment: np.ndarray, exact: bool)
 def group_numbers(values: Any, n_rows: int, name: str = "groups") -> np.ndarray:
     """Number groups as they first appear, from 0 on: what they are called decides no fold.
 
-    Raises `InputError` on a wrong number of values, or a missing one (naming its row and the column
-    `name`). O(n) time.
+    Raises `InputError` on a wrong number of values, a missing one or a list (naming its row and the
+    column `name`). O(n) time.
     """
     number: dict[Any, int] = {}
     each = one_a_row(values, n_rows, name).tolist()
-    return np.array([number.setdefault(value, len(number)) for value in each], dtype=int)
+    try:
+        return np.array([number.setdefault(value, len(number)) for value in each], dtype=int)
+    except TypeError:
+        row = [isinstance(value, Hashable) for value in each].index(False)
+        message = f"{name} is {each[row]!r} at row {row}, and no group."
+        raise ErrorKind.CELL.error(message, "Give words or numbers.", row=row) from None
 
 
 def moments(time: Any, n_rows: int) -> np.ndarray:
@@ -180,19 +186,11 @@ def one_a_row(values: Any, n_rows: int, name: str) -> np.ndarray:
     """Return the values as an array of one a row, none of them missing."""
     array = np.asarray(unmasked(values))
     if array.shape != (n_rows,):
-        raise ErrorKind.SHAPE.error(
-            f"{name} has the shape {array.shape} and X {counted(n_rows, 'row')}.",
-            "Give one value a row.",
-            column=name,
-        )
-    missing = missing_labels(array)
-    if len(missing):
-        raise ErrorKind.CELL.error(
-            f"{name} has no value at row {missing[0]}.",
-            "Fill it in, or leave the row out.",
-            column=name,
-            row=int(missing[0]),
-        )
+        fault = f"{name} has the shape {array.shape} and X {counted(n_rows, 'row')}."
+        raise ErrorKind.SHAPE.error(fault, "Give one value a row.", column=name)
+    for row in missing_labels(array)[:1].tolist():
+        fault, remedy = f"{name} has no value at row {row}.", "Fill it in, or leave the row out."
+        raise ErrorKind.CELL.error(fault, remedy, column=name, row=row)
     return array
 
 

@@ -295,8 +295,7 @@ def labels_named(pos_label: Any) -> list[Any] | None:
 
 def _positions_named(named: list[Any], known: list[Any]) -> list[int]:
     """Return the positions of rare labels that a list names; one other label must be left."""
-    array = np.array(known, dtype=object)
-    rare = sorted({class_position(label, array) for label in named})
+    rare = sorted({class_position(label, np.array(known, dtype=object)) for label in named})
     others = [known[k] for k in range(len(known)) if k not in rare]
     if len(others) != 1:
         left = "none" if not others else f"{len(others)} labels, {others}"
@@ -342,17 +341,20 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The labels in order, and the position of the label of each row.
 
     Texts of the same value are one label (`merge_spellings`). O(n) for two labels, the usual case,
-    which need no sorting of the rows; else O(n log n). Raises `InputError` where the labels are a
-    measurement (numbers with a fraction).
+    which need no sorting of the rows; else O(n log n). Raises `InputError` as `refuse_fractions`.
     """
     classes, code = different(y)
-    for label in classes[classes != np.floor(classes)][:1] if classes.dtype.kind == "f" else ():
-        raise ErrorKind.LABELS.error(
-            f"Unknown label type: {plain(label)!r} in y is a measurement, and no class.",
-            "Cut it into classes (y > limit), or pass words: [str(label) for label in y].",
-            value=plain(label),
-        )
+    refuse_fractions(classes, "y", "pass words: [str(label) for label in y]")
     return merge_spellings(classes, code)
+
+
+def refuse_fractions(numbers: np.ndarray, where: str, or_words: str) -> None:
+    """Raise `InputError` where labels that all are numbers have a fraction: scikit-learn's rule."""
+    is_float = numbers.dtype.kind == "f"
+    for number in numbers[numbers != np.floor(numbers)][:1].tolist() if is_float else ():
+        fault = f"Unknown label type: {number!r} in {where} is a measurement, and no class."
+        remedy = f"Cut it into classes ({where} > limit), or {or_words}."
+        raise ErrorKind.LABELS.error(fault, remedy, value=number)
 
 
 def different(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

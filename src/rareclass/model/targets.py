@@ -27,7 +27,7 @@ from rareclass.labels.spelling import (
     one_spelling,
     refuse_two_words_for_yes,
 )
-from rareclass.labels.two_classes import few_of, rare_among, words_of_few
+from rareclass.labels.two_classes import few_of, rare_among, refuse_fractions, words_of_few
 
 # Fewer held-out rows than this, rare or of a level, make for rough measures.
 _FEW_RARE, _FEW_OF_LEVEL = 10, 5
@@ -264,18 +264,18 @@ def rare_target(counts: dict[str, int], positive: Positive, column: str = "") ->
     for, or every row has one of them.
     """
     _check_labels(counts)
+    numbers, learner = as_numbers([*counts]) or (), setting("method", "ordinal-rankrc")
+    or_words = f"write words, such as 'grade 1.5'; {learner} learns ordered levels"
+    refuse_fractions(np.array(numbers, np.float64), column or "the target", or_words)
     spelled, merged = one_spelling(counts), dict[str, int]()
     for written, n_rows in counts.items():
         merged[spelled[written]] = merged.get(spelled[written], 0) + n_rows
     merged = dict(sorted(merged.items(), key=lambda each: -each[1]))
     if len(merged) == 1:
-        ((label, n_rows),) = merged.items()
-        raise _one_only(label, n_rows, "class", "classes")
+        raise _one_only(*merged.popitem(), "class", "classes")
     names = list(merged)
-    asked = [_asked_for(label, names) for label in positives(positive)]
-    labels = tuple(dict.fromkeys(asked))
-    if not labels:
-        labels = tuple(names[k] for k in rare_among(names, list(merged.values())))
+    labels = tuple(dict.fromkeys(_asked_for(label, names) for label in positives(positive)))
+    labels = labels or tuple(names[k] for k in rare_among(names, list(merged.values())))
     others = [other for other in merged if other not in labels]
     if not others:
         raise ErrorKind.LABELS.error(

@@ -156,10 +156,8 @@ def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
     Raises `InputError` for lists, bytes and objects that have no text of their own.
     """
     if len(_kinds_of(cells)) <= 1:  # Arrow takes 5 for a day where a date comes first
-        try:
+        with suppress(pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError):
             return _of_arrow(name, pa.array(cells, from_pandas=True)).cells
-        except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError):
-            pass
     for each in set(map(type, cells)):
         by_place = each.__str__ is object.__str__ and each.__repr__ is object.__repr__  # in memory
         if by_place or issubclass(each, _NO_WORDS):
@@ -273,11 +271,8 @@ def _known_to_polars(column: pa.Array) -> pa.Array:
 def _refuse_twice(names: list[str]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise ErrorKind.COLUMN_NAMES.error(
-            f"X has two columns named {twice!r}.",
-            "Give every column a name of its own.",
-            column=twice,
-        )
+        fault = f"X has two columns named {twice!r}."
+        raise ErrorKind.COLUMN_NAMES.error(fault, "Rename one of them.", column=twice)
 
 
 # A process that was forked from one whose polars had threads: polars waits for them forever.
@@ -289,10 +284,8 @@ def _look_for_threads() -> None:
     global _had_threads
     _had_threads = False
     for name in Path("/proc/self/task").glob("*/comm"):
-        try:
+        with suppress(OSError):  # a thread that has ended
             _had_threads |= name.read_text().startswith("polars-0")
-        except OSError:  # a thread that has ended
-            continue
 
 
 def _lose_threads() -> None:

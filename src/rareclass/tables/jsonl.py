@@ -14,6 +14,8 @@ from rareclass.tables.text_reader import TakenRows, TextReader
 
 # Rows whose keys are the columns.
 NAMING_ROWS = 1_000
+# Type of columns of such cells, as `type_name` words it.
+_NESTED = "list or object"
 _ARRAY = "an array, where each line should be an object"
 _scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
@@ -23,10 +25,12 @@ class JsonLinesReader(TextReader):
 
     The columns are the keys of the first 1,000 rows, in the order in which they come, unless they
     are given. A key that an object lacks is None there; one that is not a column makes its row
-    rejected. A list or an object as value is handed on as its JSON text.
+    rejected. A column with a list or an object in these rows is of a type that cannot be used, as
+    in Parquet; one in a later row is handed on as its JSON text.
     """
 
     format_name = "JSON lines"
+    _nested: set[str] | None = None  # columns with lists or objects; None: not known
 
     def _begin(self, position: dict[str, Any] | None) -> None:
         known = position and position["columns"]
@@ -41,8 +45,9 @@ class JsonLinesReader(TextReader):
         """Take the keys of the first rows for the columns."""
         if not self._lines.ahead:
             self._lines.fill()  # the first bytes say the encoding, also of a place without rows
-        if self.columns is None and (names := self._names()):
-            self._set_columns(self._reading.columns_of(names))
+        if self._nested is None and (names := self._names()):
+            self._nested = {name for name, is_nested in names.items() if is_nested}
+            self._set_columns(self.columns or self._reading.columns_of([*names]))
 
     def remedy(self, reason: str) -> str:
         """Say where a column is named that a row has and the first rows have not."""
@@ -57,13 +62,13 @@ class JsonLinesReader(TextReader):
             at += 1
         lines.take(at)
 
-    def _names(self) -> list[str]:
-        """The keys of the first rows, of as many as are there."""
+    def _names(self) -> dict[str, bool]:
+        """The keys of the first rows that are there, and which have a list or an object."""
         lines = self._lines
         while len(lines.ahead) < NAMING_ROWS and sum(map(len, lines.ahead)) < ROW_LIMIT:
             if not lines.fill():
                 break
-        names: dict[str, None] = {}
+        names: dict[str, bool] = {}
         n_bytes = 0
         for raw in lines.ahead[:NAMING_ROWS]:
             n_bytes += len(raw)
@@ -74,8 +79,9 @@ class JsonLinesReader(TextReader):
             except (ValueError, RecursionError):  # the row will be rejected
                 continue
             if isinstance(found, dict) and _is_text(found):
-                names |= dict.fromkeys(found)
-        return list(names)
+                for name, cell in found.items():
+                    names[name] = names.get(name, False) or isinstance(cell, dict | list)
+        return names
 
     def _take_line(self, taken: TakenRows, line: int, raw: bytes) -> None:
         if raw.lstrip().startswith(b"["):
@@ -110,8 +116,7 @@ class JsonLinesReader(TextReader):
             return "an object without keys"
         if self._cells is not None and len(found) == len(self.columns):
             try:
-                cells: tuple[Any, ...] = self._cells(found)
-                return cells
+                return tuple(self._cells(found))
             except KeyError:
                 pass
         fault = columns_fault(self.columns, found)
@@ -123,8 +128,13 @@ class JsonLinesReader(TextReader):
         columns = self.columns or []
         by_column = zip(*taken.rows, strict=True) if taken.rows else [()] * len(columns)
         cells = dict(zip(columns, by_column, strict=True))
-        texts = {name: list(map(_plain, cells[name])) for name in self.only or columns}
-        return pl.DataFrame([text_of_values(text).alias(name) for name, text in texts.items()])
+        return pl.DataFrame([self._column(name, cells[name]) for name in self.only or columns])
+
+    def _column(self, name: str, cells: Sequence[Any]) -> pl.Series:
+        if name not in (self._nested or ()):
+            return text_of_values([*map(_plain, cells)]).alias(name)
+        values = [None if cell is None else {_NESTED: None} for cell in cells]
+        return pl.Series(name, values, pl.Struct({_NESTED: pl.Null}))
 
 
 def _parsed(text: str) -> Any:
