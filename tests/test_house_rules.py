@@ -29,14 +29,14 @@ RIDDLES = re.compile(
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
     "cli": 2893,
-    "compare": 1374,
+    "compare": 1373,
     "decide": 1837,
     "encoding": 2845,
     "ensemble": 2918,
     "estimators": 348,
     "explain": 361,
     "fit": 1834,
-    "folds": 474,
+    "folds": 472,
     "hunt": 874,
     "hyperball": 1892,
     "kernels": 588,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1939,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_125, "tests": 53_546, "benchmarks": 17_875}
+MOST_LINES = {"src/rareclass": 74_132, "tests": 53_624, "benchmarks": 17_875}
 MOST_FILES = 285
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
 import time
 import warnings
 
@@ -199,6 +202,45 @@ def test_in_processes_of_their_own(capfd, method, says):
     assert "noise" not in capfd.readouterr().out
     with refused(ErrorKind.UNSUPPORTED, says="isolate=False"):
         out_of_fold.OwnProcesses(lambda: None)
+
+
+KILLED = """
+import os, signal, time
+from sklearn.naive_bayes import GaussianNB
+from rareclass.compare import compare_methods
+
+class Killer(GaussianNB):
+    def fit(self, X, y):
+        open(os.path.join(os.environ["TMPDIR"], "pid"), "w").write(str(os.getpid()))
+        os.kill(os.getppid(), signal.SIGNAL)
+        time.sleep(600)
+
+if __name__ == "__main__":
+    X = [[k % 7, k % 5] for k in range(90)]
+    compare_methods(X, [k % 9 == 3 for k in range(90)], {"k": Killer()}, isolate=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows names no parent that is gone")
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_processes_and_files_of_a_comparison_that_is_killed_end_with_it(tmp_path, name):
+    held = tmp_path / "held"
+    held.mkdir()
+    script = tmp_path / "compare.py"
+    script.write_text(KILLED.replace("SIGNAL", name))
+    environment = {**os.environ, "TMPDIR": str(held)}
+    ended = subprocess.run([sys.executable, script], env=environment, capture_output=True)
+    assert ended.returncode == -getattr(signal, name), ended.stderr
+    number = int((held / "pid").read_text())
+    for _ in range(300):
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("the process of the method goes on")
+    assert [each.name for each in held.iterdir()] == ["pid"]
 
 
 @pytest.mark.parametrize(

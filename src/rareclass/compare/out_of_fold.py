@@ -6,6 +6,7 @@ A method runs here, or in a process of its own, which ends at its time and may c
 import inspect
 import os
 import pickle
+import shutil
 import signal
 import tempfile
 import time
@@ -13,8 +14,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple, Self
 
 import narwhals as nw
@@ -35,6 +37,8 @@ ScoreFold = Callable[[int, float | None], "FoldScores"]
 _MOST_COPIED = 5_000_000
 # A process that has not even read its rows by then will not.
 _START_SECONDS = 600.0
+# Between two looks of a process whether the one that began it is there, in seconds.
+_BETWEEN_LOOKS = 0.5
 _MOST_WARNINGS = 5
 # A method whose folds so far foretell so many times its limit is stopped at once.
 _HOPELESS = 1.5
@@ -192,23 +196,20 @@ def fit_on(
 def _repeated(name: str, weight: NDArray[np.float64]) -> NDArray[np.intp]:
     """Each row number as often as its weight says; `name` of the estimator is for messages."""
     if (weight % 1.0 != 0.0).any():
-        raise ErrorKind.UNSUPPORTED.error(
-            f"{name} takes no sample_weight, and weights that are not whole numbers cannot be "
-            "written out as repeated rows.",
-            "Leave it out, or give whole weights.",
-        )
-    if weight.sum() > _MOST_COPIED:
-        raise ErrorKind.UNSUPPORTED.error(
-            f"{name} takes no sample_weight, and {weight.sum():,.0f} repeated rows are too many.",
-            "Leave it out.",
-        )
-    return np.repeat(np.arange(len(weight)), weight.astype(np.intp))
+        fault = "weights that are not whole numbers cannot be written out as repeated rows"
+    elif weight.sum() > _MOST_COPIED:
+        fault = f"{weight.sum():,.0f} repeated rows are too many"
+    else:
+        return np.repeat(np.arange(len(weight)), weight.astype(np.intp))
+    fault = f"{name} takes no sample_weight, and {fault}."
+    raise ErrorKind.UNSUPPORTED.error(fault, "Leave it out, or give whole weights.")
 
 
 class OwnProcesses:
     """Runs methods on the same rows, each in a new process of loky that reads them from a file.
 
-    A context manager: the file of rows is removed when it ends.
+    A context manager: the file of rows is removed when it ends, by the process of a method where
+    this one was killed.
     """
 
     def __init__(self, rows: FoldRows) -> None:
@@ -234,9 +235,9 @@ class OwnProcesses:
     ) -> MethodOutcome:
         """Run a method, at most `limit` seconds from when it has read its rows, as `run_method`."""
         # Threads that wait by spinning take the processor from others where there are many.
-        process = ProcessPoolExecutor(
-            1, initializer=_begin_quietly, env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
-        )
+        begin = partial(_begin_quietly, os.getpid(), self._folder.name)
+        passive = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+        process = ProcessPoolExecutor(1, initializer=begin, env=passive)
 
         def score_fold(number: int, left: float | None) -> FoldScores:
             if not number:
@@ -261,12 +262,21 @@ def _result_of(future: "Future[Any]", seconds: float | None, why: str) -> Any:
     return future.result()
 
 
-def _begin_quietly() -> None:
-    """Leave Ctrl-C and the terminal to the parent; runs in the process of a method."""
+def _begin_quietly(parent: int, folder: str) -> None:
+    """Leave Ctrl-C and the terminal to the parent, and end with it; runs in a method's process."""
+    Thread(target=_end_with, args=(parent, folder), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for output in (1, 2):
         os.dup2(nowhere, output)
+
+
+def _end_with(parent: int, folder: str) -> None:
+    """Remove the parent's folder and end, once the parent is gone, killed or not."""
+    while os.getppid() == parent:
+        time.sleep(_BETWEEN_LOOKS)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
 
 
 @lru_cache(1)

@@ -16,7 +16,7 @@ from rareclass.metrics import Interval
 from rareclass.metrics.intervals import normal_quantile, p_value_of_intervals, stretch_for_training
 from rareclass.metrics.paired_evidence import EVIDENCE, PairEvidence
 from rareclass.metrics.scored_classes import amount_column, label_column, score_column, split_pair
-from rareclass.parameters import check_number, is_number
+from rareclass.parameters import check_number
 from rareclass.table_block import TableBlock
 
 _LEAST_P = 0.001
@@ -233,18 +233,12 @@ def chosen_measures(
     asked = [names] if isinstance(names, str) else list(names)
     if not asked:
         known = ", ".join(_WORDS)
-        raise ErrorKind.SETTING.error(
-            "measures= names no measure.", f"There are: {known}.", value=names
-        )
+        raise ErrorKind.SETTING.error("measures= names none.", f"There are: {known}.", value=names)
     given: list[Any] = list(k) if isinstance(k, Iterable) else [k]
     ks = [max(1.0, round(n_rare)) if each is None else each for each in given]
     for each in ks:
-        if not is_number(each, high=n_rows * (1.0 + 1e-9), ends="(]"):
-            raise ErrorKind.SETTING.error(
-                f"k = {each!r} is not between 0 and the {counted(n_rows, 'row')} that are judged.",
-                "Give a smaller k.",
-                value=each,
-            )
+        allowed = f"above 0 and at most the {counted(n_rows, 'row')} that are judged"
+        check_number("k", each, allowed, 0.0, n_rows * (1.0 + 1e-9), "(]", "Give a smaller k.")
     found: dict[str, RankingMeasure] = {}
     for name in asked:
         if name not in _WORDS:
