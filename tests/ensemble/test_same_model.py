@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from rareclass import RareClassifier
-from rareclass.cli.app import app
 from rareclass.ensemble.members.member import FoldByFold
 
 N = 1200
@@ -58,19 +56,6 @@ def test_the_order_in_which_folds_end_makes_no_difference(effort, monkeypatch):
     monkeypatch.setattr(FoldByFold, "_learn_fold", shuffled)
     np.testing.assert_array_equal(scores(4, effort), expected)
     assert begun != ended
-
-
-@pytest.mark.sampled(0)  # fewer members on many tables: fit/test_same_as_python.py
-def test_the_command_line_learns_what_python_learns(expected, tmp_path):
-    paths = [tmp_path / name for name in ("t.parquet", "m.rareclass", "s.parquet")]
-    TABLE.with_columns(label=pl.Series(Y.astype(int))).write_parquet(paths[0])
-    for words in (
-        ["fit", paths[0], "--target", "label", "--out", paths[1]],
-        ["score", paths[1], paths[0], "--out", paths[2]],
-    ):
-        done = CliRunner().invoke(app, [str(word) for word in words])
-        assert done.exit_code == 0, done.output
-    np.testing.assert_array_equal(pl.read_parquet(paths[2])["score"], expected)
 
 
 FIT = """

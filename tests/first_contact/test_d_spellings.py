@@ -26,15 +26,11 @@ from first_contact.containers import (
     write_csv,
     write_parquet,
 )
-from rareclass.encoding.schema import find_schema
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of
-from rareclass.stored import pack, unpack
-from rareclass.stream.checkpoint import KINDS
-from rareclass.tables.batch import Batch
 from rareclass.tables.cells import written_numbers
-from rareclass.tables.reading import read_cells, text_of_values
+from rareclass.tables.reading import read_cells
 from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::rareclass.findings.TableWarning")
@@ -273,31 +269,3 @@ def test_a_frame_of_pandas_with_an_empty_cell_has_the_categories_of_one_without(
     like = read_table(whole).remembered
     floats = read_table(pd.DataFrame({"x": [3.0, np.nan], "n": [1.0, 2.0]}), like=like)
     assert floats.column("x").words().tolist() == ["3", None]
-
-
-def stream_words(training, new):
-    def batch(cells):
-        n = len(cells)
-        frame = pl.DataFrame({"x": text_of_values(cells), "y": ["0"] * n})
-        return Batch(frame, np.arange(1, n + 1), "a.jsonl", [], n, {})
-
-    found = find_schema(batch(training), "y")
-    schema = unpack(pack(found, KINDS), KINDS)
-    good, rejected = schema.check(batch(new))
-    return good.frame["x"].to_list() + [REFUSED] * len(rejected)
-
-
-@pytest.mark.parametrize(
-    ("training", "new", "same"),
-    [
-        (["3", "x"], [3, 3.0, "3.00", " 3"], ["3"] * 4),
-        (["yes", "no"], ["Yes", True, 1, "false"], ["yes", "yes", "yes", "no"]),
-        (["true", "false"], [True, "True", "FALSE"], [1.0, 1.0, 0.0]),
-        (["DE", "NA", None], ["NA", "", None], ["NA", None, None]),
-        (["DE", "NA", "FR"], ["NA", "", None], [None] * 3),
-        (["12 kg", "7.5kg"], ["12", 7, "3 kg", "3 g"], [12.0, 7.0, 3.0, REFUSED]),
-        (LONG, [int(LONG[0]), LONG[1]], LONG),
-    ],
-)
-def test_a_stream_reads_one_value(training, new, same):
-    assert stream_words(training * 4, new) == same

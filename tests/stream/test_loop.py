@@ -25,6 +25,7 @@ from rareclass.tables.csv_file import CsvReader
 from stream.messy_stream import (
     COLUMNS,
     assert_same,
+    messy_records,
     newest_rows,
     options_for,
     outcome,
@@ -104,10 +105,12 @@ class OneRowAtATime:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("learner", ["cbr", "oam"])
-def test_the_loop_does_what_one_row_at_a_time_does(source, tmp_path, learner):
+def test_the_loop_does_what_one_row_at_a_time_does(tmp_path, learner):
+    source = write_csv(tmp_path / "rows.csv", messy_records(400, n_sure=250))
     options = options_for(source, learner)
-    run(options, tmp_path)
-    found = outcome(tmp_path)
+    folder = tmp_path / "run"
+    run(options, folder)
+    found = outcome(folder)
     state = found["state"]
     plain = OneRowAtATime(state.encoder.schema, options)
     with source.open(newline="") as file:
@@ -129,7 +132,7 @@ def test_the_loop_does_what_one_row_at_a_time_does(source, tmp_path, learner):
     assert list(zip(scored["row"], scored["id"], scored["score"], strict=True)) == plain.scores
     rejected = [json.loads(line) for line in found["rejected"].splitlines()]
     assert [row["line"] for row in rejected] == plain.rejected
-    coef = load_stream_model(tmp_path).estimator.coef_
+    coef = load_stream_model(folder).estimator.coef_
     assert_same(coef, plain.learner.coef_)
     assert np.abs(coef).max() > 0.0
 
