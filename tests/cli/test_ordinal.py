@@ -8,7 +8,7 @@ from cli.conftest import facts_of, fit_in_vain
 from command_line import fit_in, invoke, run, run_with_json, says
 from draws import quick
 from faults import refusal
-from rareclass.cli.score import print_confusion
+from rareclass.cli.evaluate import print_confusion
 from rareclass.cli.screen import output
 from rareclass.errors import ErrorKind
 from rareclass.machine import track

@@ -17,7 +17,7 @@ _MODULES = (
     "rareclass.ensemble.importances", "rareclass.ensemble.rare_classifier",
     "rareclass.fit.mibc_method", "rareclass.fit.training", "rareclass.hunt.files",
     "rareclass.hunt.hunting", "rareclass.hyperball", "rareclass.model.score_file",
-    "rareclass.model.onnx", "rareclass.online.cbr", "rareclass.opening",
+    "rareclass.model.onnx", "rareclass.online.oam", "rareclass.opening",
     "rareclass.report.model_report", "rareclass.review.reviewing", "rareclass.stream.loop",
 )  # fmt: skip
 

@@ -17,8 +17,8 @@ _COMMANDS = (
     "serve", "audit", "hunt", "review", "stream", "demo",
 )  # fmt: skip
 _MODULES = {
-    "threshold": "model_file", "show": "model_file", "export": "model_file", "evaluate": "score",
-    "monitor": "score", "serve": "score",
+    "threshold": "model_file", "show": "model_file", "export": "model_file", "monitor": "evaluate",
+    "serve": "score",
 }  # fmt: skip
 
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from rareclass.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from rareclass.online.cbr import CBR, OAM
+    from rareclass.online.cbr import CBR
     from rareclass.online.mixture import OnlineMixture
+    from rareclass.online.oam import OAM
     from rareclass.online.opauc import OPAUC, AdaOAM
     from rareclass.online.ranker import OnlineRanker
     from rareclass.online.river_adapter import as_river
@@ -27,8 +28,9 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        ".cbr": ["CBR", "OAM"],
+        ".cbr": ["CBR"],
         ".mixture": ["OnlineMixture"],
+        ".oam": ["OAM"],
         ".opauc": ["OPAUC", "AdaOAM"],
         ".ranker": ["OnlineRanker"],
         ".river_adapter": ["as_river"],
