@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     known = methods.available()
     parser.add_argument("--sets", nargs="+", choices=list(sets.SETS), default=list(sets.SETS))
     parser.add_argument("--methods", nargs="+", choices=known, default=known)
-    parser.add_argument("--splits", type=int, default=5, help="of the small sets (default: 5)")
+    parser.add_argument("--splits", type=int, default=5, help="of a set (default: 5)")
     parser.add_argument(
         "--percents", type=float, nargs="+", default=list(protocol.PERCENTS),
         help="of the generated rows to learn from (default: the paper's)",
@@ -110,8 +111,8 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
 def _tasks(name: str, args: argparse.Namespace) -> Iterator[tuple[dict[str, Any], list[str]]]:
     """What a split is called in the file, and the methods that are run on it."""
     if name in GROWING:
-        for percent in args.percents:
-            yield {"split": 0, "percent": percent}, args.methods
+        for split, percent in product(range(args.splits), args.percents):
+            yield {"split": split, "percent": percent}, args.methods
         return
     for split in range(args.splits):
         yield {"split": split}, [m for m in args.methods if split < FEW.get(m, args.splits)]

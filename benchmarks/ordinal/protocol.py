@@ -82,7 +82,7 @@ def growing(
         DAYS_LANDMARKS if n_held > DAYS_LANDMARKS else None,
         LARGE_LAMS if percent >= LARGE_PERCENT else tuple(LAMS),
     )
-    return Part(task, standardise(rows.X[test]).astype(dtype), rows.y[test], is_only=True)
+    return Part(task, standardise(rows.X[test]).astype(dtype), rows.y[test], is_only=seed == 0)
 
 
 def measure(part: Part, name: str) -> dict[str, Any] | None:
