@@ -71,6 +71,7 @@ def how_good(results: Results) -> str:
     return table(header, rows).replace("---:", "---")
 
 
+@cache
 def _tables(results: Results) -> headline.Headline:
     """The tables that nothing was chosen on."""
     return headline.headline(results["tabular"]["runs"], SET_PARTS["judge"])

@@ -124,9 +124,10 @@ def across_sets(differences: Sequence[float] | np.ndarray) -> float | None:
         return None
     sizes = np.round(np.abs(values) / _ROUNDING)
     doubled = np.rint(2.0 * stats.rankdata(sizes)).astype(int)
-    share = np.ones(1)  # of the choices of signs, by the doubled sum of the positive ranks
+    share = np.eye(1, doubled.sum() + 1)[0]  # of signs, by the doubled sum of the positive ranks
     for rank in doubled:
-        share = (np.pad(share, (0, rank)) + np.pad(share, (rank, 0))) / 2.0
+        share[rank:] += share[:-rank].copy()
+        share /= 2.0
     distance = np.abs(2 * np.arange(len(share)) - doubled.sum())
     observed = abs(2 * doubled[values > 0.0].sum() - doubled.sum())
     return min(1.0, float(share[distance >= observed].sum()))
