@@ -46,7 +46,7 @@ MOST_CODE = {
     "moments": 1572,
     "online": 2338,
     "ranking": 3729,
-    "report": 3126,
+    "report": 3122,
     "review": 1060,
     "rows": 1800,
     "serving": 1428,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1939,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_155, "tests": 53_580, "benchmarks": 17_878}
+MOST_LINES = {"src/rareclass": 74_151, "tests": 53_580, "benchmarks": 17_878}
 MOST_FILES = 287
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

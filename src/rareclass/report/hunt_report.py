@@ -50,15 +50,11 @@ def report_on_hunt(folder: Path) -> FinishedReport:
         left -= size if has_room else 0
         typical = typical_block(lines, name)
         sections.append(_ball(number, balls[number], folder, path if has_room else None, typical))
-    certainty = Section(
-        "judged",
-        "How sure that is",
-        "Too few cases to leave any out: nothing is known of how sure it is.",
-        (),
-    )
+    lead = "Too few cases to leave any out: nothing is known of how sure it is."
     if held_out is not None:
         lead = "Each known case is left out in turn, and looked for."
-        certainty = replace(certainty, lead=lead, blocks=(Note(held_out["words"]),))
+    notes = () if held_out is None else (Note(held_out["words"]),)
+    certainty = Section("judged", "How sure that is", lead, notes)
     page = ReportPage(
         f"Hunt for {' and '.join(dict.fromkeys(names))}",
         f"{folder}: {whole(counts['rows'])} rows of {summary['options'].get('data', 'a table')}",

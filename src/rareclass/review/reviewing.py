@@ -296,8 +296,8 @@ def _score(
     """Score all rows by the best that the known labels allow."""
     known = np.flatnonzero(states.code != UNKNOWN)
     is_rare = states.code[known] > 0
-    n_rare, n_others = int(is_rare.sum()), int((~is_rare).sum())
-    if n_rare >= LEAST_RARE and n_others >= LEAST_OTHERS:
+    n_rare = int(is_rare.sum())
+    if _are_enough(states.code[known]):
         estimator = _trained(table.frame[known], is_rare, model, seed)
         scores = estimator.score_samples(table.frame)
         if model is not None and not _are_enough(states.code[known[~states.checked[known]]]):
