@@ -193,7 +193,7 @@ def test_methods_on_the_same_folds(train_csv, tmp_path, in_this_process, monkeyp
         (("--target", "fraud", "--groups", "member"), "make 2 folds with rows of both classes"),
         (("--target", "fraud", "--groups", "member", "--time", "items"), "both given"),
         (("--target", "fraud", "--methods", "catboost"), "No method can be tried"),
-        (("--target", "fraud", "--k", 500, "--methods", "logistic"), "k = 500.0 is not between"),
+        (("--target", "fraud", "--k", 500, "--methods", "logistic"), "--k 500.0 must be above 0"),
     ],
 )
 def test_bad_comparisons_of_methods_are_named(
