@@ -238,41 +238,6 @@ def test_days_are_those_of_the_own_clock(zone):
     assert covered_periods(found, "day").place.tolist() == [0, 1, 1]
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(
-    ("n_days", "unlike", "part"),
-    [(5, 0.0, False), (5, 0.0, True), (12, 0.6, True), (30, 0.6, False), (5, 0.6, False)],
-)
-def test_few_days_to_come_have_more(n_days, unlike, part):
-    """The share of new days above the budget is at most 1 - confidence, on the mean over samples.
-
-    With five days that differ by more than chance: at most 1 in 6, which no rule can better.
-    """
-    random = np.random.default_rng(0)
-    samples, above = (1500 if thorough() else 150), []
-    days = np.arange(n_days + 2) + np.datetime64("2026-03-02")
-    for _ in range(samples):
-        sizes = random.poisson(40 * np.exp(random.normal(0.0, unlike, n_days + 2)))
-        if part:  # the first and the last have an hour each
-            sizes[[0, -1]] //= 24
-        used = days if part else days[1:-1]
-        counts = sizes if part else sizes[1:-1]
-        within = random.random(counts.sum())
-        if part:
-            begin, end = counts[0], counts[-1]
-            within[:begin] = 1.0 - within[:begin] / 24.0
-            within[len(within) - end :] /= 24.0
-        time = np.repeat(used.astype("M8[us]"), counts) + (within * 86_399e6).astype("m8[us]")
-        scores = random.normal(size=len(time))
-        y = random.random(len(time)) < 0.3
-        y[:2] = [True, False]
-        threshold = Rule.max_alerts(6).choose(y, scores, time=time).threshold
-        new = random.poisson(40 * np.exp(random.normal(0.0, unlike, 20)))
-        above.append(np.mean(random.binomial(new, special.ndtr(-threshold)) > 6))
-    allowed = 1.0 / (n_days + 1) if n_days < 9 and unlike else 0.1
-    assert np.mean(above) <= allowed + 2.0 * np.std(above) / math.sqrt(samples)
-
-
 @pytest.mark.parametrize(
     ("text", "period"), [("10/day", "day"), ("10/Hour", "hour"), (" 1,000 / week", "week")]
 )
