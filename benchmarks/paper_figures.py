@@ -169,6 +169,14 @@ def _fig6_stopped(results: Results) -> str:
     return f"{limit:.0f} s on {least:g} % of the rows ({seeds} seed{'s'[: seeds > 1]})"
 
 
+# The paper's methods at each percent of the generated days.
+_DAYS = {
+    5: ("ordinal RankSVM", "RANK-RND", "KNN", "SVR"),
+    10: ("RANK-RND", "KNN", "SVR"),
+    25: ("RANK-RND", "KNN"),
+}
+
+
 def _days_means(percent: float, results: Results) -> str:
     methods = ("OrdinalRankRC", "ridge", "LightGBM regression")
     return ", ".join(f"{name} {_days(results, name, percent).mauc[0]:.1f} %" for name in methods)
@@ -184,12 +192,17 @@ def _days_cost(results: Results) -> str:
 
 
 def _days_volume(results: Results) -> str:
-    """MAUC and VUS of nearest neighbours and of OrdinalRankRC."""
+    """MAUC and VUS of nearest neighbours and of OrdinalRankRC, and where VUS prefers the former."""
     lines = [_days(results, name, 5.0) for name in ("KNN", "OrdinalRankRC")]
     named = zip(("nearest neighbours", "OrdinalRankRC"), lines, strict=True)
-    return ", ".join(
-        f"{name} MAUC {one.mauc[0]:.1f} % and VUS {one.vus:.2g}" for name, one in named
-    )
+    words = [f"{name} MAUC {one.mauc[0]:.1f} % and VUS {one.vus:.2g}" for name, one in named]
+    vus: dict[int, dict[str, float]] = {}
+    for fit in results["ordinal"]["sets"]["days"]["fits"]:
+        if fit["percent"] == 5.0:
+            vus.setdefault(fit["split"], {})[fit["method"]] = fit["vus"]
+    preferred = sum(of_split["KNN"] > of_split["OrdinalRankRC"] for of_split in vus.values())
+    of_splits = f"VUS is greater for nearest neighbours in {preferred} of {len(vus)} splits"
+    return f"{', '.join(words)}; {of_splits}"
 
 
 def _of_cbr(results: Results, study: str, measure: str) -> cbr_figures.Cells:
@@ -220,9 +233,9 @@ def _cbr_text(results: Results) -> str:
     return f"AUC {cell.mean:.3f}, the paper's {cell.paper[0]:.3f}"
 
 
-def _cbr_steps(results: Results) -> str:
+def _cbr_steps(study: str, results: Results) -> str:
     """Mean AUC of CBR with a diagonal, by the step."""
-    found = _of_cbr(results, "benchmark", "auc").values()
+    found = _of_cbr(results, study, "auc").values()
     names = ("CBR diagonal", "CBR diagonal printed")
     both = [row for row in found if all(name in row for name in names)]
     exact, printed = (np.mean([row[name].mean for row in both]) for name in names)
@@ -354,10 +367,11 @@ FIGURES: dict[str, Figure] = {
     "ordinal.LightGBM": partial(_small_sets, "LightGBM regression"),
     "fig3.ordered": partial(_ordered, "proven"),
     "fig3.ordered-printed": partial(_ordered, "as_printed"),
-    "days.5.RankSVM": partial(_days_against, "ordinal RankSVM", 5.0),
-    "days.5.KNN": partial(_days_against, "KNN", 5.0),
-    "days.5.SVR": partial(_days_against, "SVR", 5.0),
-    "days.25.RANK-RND": partial(_days_against, "RANK-RND", 25.0),
+    **{
+        f"days.{percent}.{method.split()[-1]}": partial(_days_against, method, float(percent))
+        for percent, methods in _DAYS.items()
+        for method in methods
+    },
     "days.50": partial(_days_means, 50.0),
     "days.75": partial(_days_means, 75.0),
     "days.cost": _days_cost,
@@ -370,7 +384,8 @@ FIGURES: dict[str, Figure] = {
     "cbr.range.order": _cbr_range,
     "cbr.reached": _cbr_reached,
     "cbr.text": _cbr_text,
-    "cbr.steps": _cbr_steps,
+    "cbr.steps": partial(_cbr_steps, "benchmark"),
+    "cbr.steps.text": partial(_cbr_steps, "text"),
     "rach.form": _rach_form,
     "rach.means": _rach_means,
     "rach.perf": _rach_perf,

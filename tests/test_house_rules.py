@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1939,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_151, "tests": 53_542, "benchmarks": 17_878}
+MOST_LINES = {"src/rareclass": 74_151, "tests": 53_542, "benchmarks": 17_893}
 MOST_FILES = 287
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
