@@ -33,7 +33,7 @@ def test_probabilities_rise_with_the_score_and_have_the_base_rate_that_is_stated
     moved = rare(model.set_prevalence(0.01))
     assert moved.mean() < 0.5 * p.mean()
     np.testing.assert_allclose(rare(model.set_prevalence()), p)
-    with pytest.raises(ValueError, match="prevalence=1 is not between"):
+    with pytest.raises(ValueError, match="prevalence=1 must be between 0 and 1"):
         model.set_prevalence(1)
 
 
