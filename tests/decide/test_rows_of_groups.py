@@ -51,9 +51,14 @@ def test_rows_of_groups_count_by_their_design_effect(table):
         trials_by_hand(above & y, above, groups, scores > -np.inf)[0] for above in called[1:]
     ]
     np.testing.assert_allclose(held.trials[1:], np.minimum(of_cuts, held.ends[1:]))
-    for above, trials in zip(called, held.trials, strict=True):
+    for cut, (above, trials) in enumerate(zip(called, held.trials, strict=True)):
         found = trials_of_share(y, above, group=groups)
         np.testing.assert_allclose(found, (trials * np.mean(y[above]) if trials else 0.0, trials))
+        hits, n = trials_of_share(above, y, group=groups)
+        of_called, of_rare, _ = held.tests_of(cut)
+        tests = (hits, n), of_rare, of_called
+        is_all = above[y].all(), above[y].all(), not (above & ~y).any()
+        assert [a == b for a, b in tests] == list(is_all)  # to the last bit
     is_all = np.ones(len(y), bool)
     classes = (y, held.rare_trials), (~y, held.majority_trials), (is_all, held.row_trials)
     for counted, trials in classes:
@@ -139,6 +144,14 @@ def test_intervals_of_a_report_hold_for_rows_of_groups(size, alike):
         costs.append(not low <= np.where(probability > 0.1, false, missed).sum() <= high)
     # Where rows count, 12 to 35 % of the bins, 24 to 93 % of the days and 19 to 38 % of the costs.
     assert max(map(np.mean, (bins, days, costs))) <= 0.05 + 2.0 * math.sqrt(0.05 / len(bins))
+
+
+def test_a_day_whose_rare_rows_are_all_found_is_never_worse():
+    group, rare = np.repeat(np.arange(6), 3), np.tile([True, True, False], 6)
+    day = [1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 0, 1, 1, 2, 2, 0, 2, 2]
+    found = Subgroups.of("day", day, rare, rare * 1.0, 0.5, groups=group)
+    assert found.worse == ()
+    assert {each.recall[::2] for each in found.parts} == {(1.0, 1.0)}
 
 
 @given(in_groups(), st.floats(0.01, 0.99))

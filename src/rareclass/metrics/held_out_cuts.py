@@ -169,14 +169,19 @@ class HeldOutCuts(NamedTuple):
     @property
     def tests(self) -> tuple[tuple[FloatArray, float], tuple[FloatArray, float]]:
         """Rows above each cut and all rows, as a test counts them: rare ones and others."""
-        rare = self.rare * (self.rare_trials / self.n_rare)
-        majority = self.majority * (self.majority_trials / self.n_majority)
+        rare, majority = self.rare, self.majority
+        if self.rare_trials != self.n_rare:
+            rare = self.recalls() * self.rare_trials
+        if self.majority_trials != self.n_majority:
+            majority = self.false_positive_rates() * self.majority_trials
         return (rare, self.rare_trials), (majority, self.majority_trials)
 
     def tests_of(self, cut: int) -> tuple[Test, Test, Test]:
         """Hits and trials of precision, recall and false-positive rate above a cut."""
         called, every = float(self.trials[cut]), float(self.rare[cut] + self.majority[cut])
-        hits = float(self.rare[cut]) * (called / every) if every else 0.0
+        hits = float(self.rare[cut])
+        if called != every:
+            hits = hits / every * called
         (rare, of_rare), (majority, of_majority) = self.tests
         of_classes = (float(rare[cut]), of_rare), (float(majority[cut]), of_majority)
         return (hits, called), *of_classes

@@ -330,7 +330,7 @@ def trials_of_share(
         spread = float(np.square(of_hits - share * of_rows).sum())
         sizes, n_groups = np.array([n, every.sum()]), float((of_rows > 0.0).sum())
         trials = min(trials, float(trials_of_groups(sizes, share, spread, squares, n_groups)[0]))
-    return hits * (trials / n), trials
+    return hits if trials == n else hits / n * trials, trials
 
 
 def trials_of_groups(

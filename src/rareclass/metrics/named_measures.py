@@ -44,10 +44,11 @@ def interval(
     - "mauc", "vus": the variance over rows drawn again within each level, or groups drawn again,
       with a made-up row in each level, on the logit scale.
 
-    The share of rare rows is taken as given: the truth meant is the value of the same scores on
-    endless rows with this sample's share. Nominal 95 % intervals held the truth in 91 to 100 % of
-    samples of 5 to 300 rare rows in 1 % for AUC, 90 to 99 % for average precision, 84 to 100 % for
-    precision at k (``python -m benchmarks.interval_coverage``; docs/decisions/0005).
+    The share of rare rows, or of each level, is taken as given: the truth meant is the value of the
+    same scores on endless rows with this sample's shares. Nominal 95 % intervals held the truth in
+    91 to 100 % of samples of 5 to 300 rare rows in 1 % for AUC, 90 to 99 % for average precision,
+    84 to 100 % for precision at k, all without groups (``python -m
+    benchmarks.interval_coverage``; docs/decisions/0005).
 
     Parameters
     ----------

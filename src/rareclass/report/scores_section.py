@@ -61,7 +61,7 @@ class ReliabilityDisplay(RankingDisplay):
     foretold : tuple of float
         Lowest bin first: mean probability of the rows of each bin.
     found : tuple of Interval
-        Share of rare rows with its exact (Clopper-Pearson) 95 % interval.
+        Share of rare rows with its exact (Clopper-Pearson) 95 % interval; of groups approximate.
     n_rows, n_rare : tuple of float
         Rows of each bin, and rare rows; sums of weights where there are weights.
     name : str or None

@@ -76,8 +76,8 @@ class Subgroups:
     def worse(self) -> tuple[Subgroup, ...]:
         """Subgroups with a significantly lower recall than all rows, the lowest first.
 
-        By the exact binomial test of their recall against that of all rows, at 5 % after Holm's
-        correction over all subgroups that have a rare row.
+        By the binomial test of their recall, in `rare_trials`, against that of all rows, at 5 %
+        after Holm's correction over all subgroups that have a rare row.
         """
         tested = [each for each in self.parts if each.n_rare]
         chances = [each.chance_of_recall(self.recall.value) for each in tested]

@@ -69,8 +69,8 @@ class ThresholdTable:
         All rare rows, and all others.
     precision, recall, false_positive_rate : Band
         With exact (Clopper-Pearson) 95 % intervals. They are pointwise: each holds for a threshold
-        that was named beforehand, not for the curve as a whole. Weights that are not whole count
-        as the number of rows with the same variance.
+        that was named beforehand, not for the curve as a whole. Weights that are not whole, and
+        rows of groups, count as the number of rows with the same variance: approximately.
     alert_rate : Band
         Share of all rows, with the 95 % intervals of `WeightedRate`.
     own : int or None
@@ -80,7 +80,8 @@ class ThresholdTable:
     n_days : float or None
         Days that the rows cover: part days at both ends count by their rows.
     cost : Band or None
-        Of errors and reviews on all the rows together, where costs were given.
+        Of errors and reviews on all the rows together, where costs were given; its bounds are of
+        rows with as many rare ones, not of other shares of them.
     cost_words : str
         The costs that were given.
     """
