@@ -41,7 +41,7 @@ MOST_CODE = {
     "hyperball": 1892,
     "kernels": 588,
     "labels": 840,
-    "metrics": 2114,
+    "metrics": 2124,
     "model": 4017,
     "moments": 1572,
     "online": 2338,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1939,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_151, "tests": 53_542, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 74_163, "tests": 53_558, "benchmarks": 17_893}
 MOST_FILES = 287
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
