@@ -22,7 +22,6 @@ os.environ.setdefault("OMP_THREAD_LIMIT", "1")  # of boosters, which ask for one
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
-from _pytest.doctest import DoctestModule  # noqa: E402
 from hypothesis import is_hypothesis_test, settings  # noqa: E402
 
 from database_servers import postgresql as postgresql  # noqa: E402
@@ -63,7 +62,7 @@ def pytest_collection(session):
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
     """Look for no examples in docstrings of tests, which would import all that they share."""
-    return [each for each in (yield) if not isinstance(each, DoctestModule)]
+    return [each for each in (yield) if type(each) is pytest.Module]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -32,7 +32,7 @@ MOST_CODE = {
     "compare": 1373,
     "decide": 1837,
     "encoding": 2845,
-    "ensemble": 2918,
+    "ensemble": 2924,
     "estimators": 348,
     "explain": 361,
     "fit": 1834,
@@ -49,13 +49,13 @@ MOST_CODE = {
     "report": 3122,
     "review": 1060,
     "rows": 1800,
-    "serving": 1428,
+    "serving": 1429,
     "single files": 2070,
     "stream": 1939,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_163, "tests": 53_558, "benchmarks": 17_893}
-MOST_FILES = 287
+MOST_LINES = {"src/rareclass": 74_176, "tests": 53_557, "benchmarks": 17_893}
+MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

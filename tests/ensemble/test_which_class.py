@@ -14,9 +14,9 @@ from sklearn.base import clone
 from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
 from rareclass.decide.threshold import called_class
-from rareclass.ensemble import combined_ranking
-from rareclass.ensemble.combined_ranking import shares
+from rareclass.ensemble import which_class
 from rareclass.ensemble.members.trees import ExtraTrees
+from rareclass.ensemble.which_class import shares
 from rareclass.metrics import roc_auc
 from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.model.targets import RareClassFacts
@@ -182,7 +182,7 @@ def test_classes_drawn_from_very_many_rows_keep_their_shares(sizes, most, is_wei
         weight = rng.gamma(2.0, size=len(label)) * np.where(label == 2, 3.0, 1.0)
         return X, label, weight if is_weighted else np.ones(len(label))
 
-    monkeypatch.setattr(combined_ranking, "_MOST_ROWS", most)
+    monkeypatch.setattr(which_class, "_MOST_ROWS", most)
     X, label, weight = draw(seed=0)
     model = quick(pos_label=(1, 2)).fit(X, label, weight if is_weighted else None)
     X, label, weight = draw(seed=1)
@@ -200,8 +200,8 @@ def test_rows_drawn_of_a_class_weigh_as_much_as_all_of_it(of_row, most, weights)
     weight = None if weights is None else np.random.default_rng(weights).gamma(2.0, size=40)
     weight = None if weight is None else weight[: len(of_row)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(combined_ranking, "_MOST_ROWS", most)
-        found = combined_ranking._learned_from(of_row, weight, 3, seed=0)
+        patch.setattr(which_class, "_MOST_ROWS", most)
+        found = which_class._learned_from(of_row, weight, 3, seed=0)
     every, drawn = (np.ones(len(x)) if w is None else w for x, w in ((of_row, weight), found))
     assert (np.diff(found[0]) > 0).all()
     for k in range(3):

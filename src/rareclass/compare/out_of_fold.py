@@ -197,12 +197,12 @@ def _repeated(name: str, weight: NDArray[np.float64]) -> NDArray[np.intp]:
     """Each row number as often as its weight says; `name` of the estimator is for messages."""
     if (weight % 1.0 != 0.0).any():
         fault = "weights that are not whole numbers cannot be written out as repeated rows"
+        remedy = "Leave it out, or give whole weights."
     elif weight.sum() > _MOST_COPIED:
-        fault = f"{weight.sum():,.0f} repeated rows are too many"
+        fault, remedy = f"{weight.sum():,.0f} repeated rows are too many", "Leave it out."
     else:
         return np.repeat(np.arange(len(weight)), weight.astype(np.intp))
-    fault = f"{name} takes no sample_weight, and {fault}."
-    raise ErrorKind.UNSUPPORTED.error(fault, "Leave it out, or give whole weights.")
+    raise ErrorKind.UNSUPPORTED.error(f"{name} takes no sample_weight, and {fault}.", remedy)
 
 
 class OwnProcesses:

@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.threshold import decades_above, thresholds_in_step
 from rareclass.decide.threshold_rule import default_thresholds
-from rareclass.ensemble.combined_ranking import LN_10, CombinedRanking
+from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, HeldOutRows, read_training_rows
+from rareclass.ensemble.which_class import LN_10
 from rareclass.errors import counted
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
@@ -227,9 +228,9 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             text such as "2026-03-01T12:00", or numbers.
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
-        from rareclass.ensemble.combined_ranking import learn_classes
         from rareclass.ensemble.cross_fitting import TimeLimit
         from rareclass.ensemble.plan import make_members, threads_for
+        from rareclass.ensemble.which_class import learn_classes
 
         limit = TimeLimit.from_now(self.time_budget)
         seed = 0 if self.random_state is None else self.random_state

@@ -322,7 +322,7 @@ class AlertRate:
     n_alerts: int
     n_rows: int
     held_out: WeightedRate
-    alike: float = 1.0  # rows that count as one, as those held out do that are of groups
+    alike: float = 1.0  # so many rows of a group count as one, as among the rows held out
     by_place: Interval | None = None  # of the new rows, where their days or groups are known
 
     @cached_property

@@ -104,7 +104,7 @@ class CostDisplay(TableDisplay):
             f"Errors cost least, {self._at(least)} on these rows, at score > "
             f"{table.thresholds[least]:.4g}, with {whole(float(table.alerts[least]))} alerts."
             f"{of_model} Without any alert it would be {self._at(0)}. The least was found on these "
-            "very rows, and is flattered by that. Ranges are of as many rare rows as are here."
+            "very rows, and is flattered by that. Ranges hold for as many rare rows as here."
         )
 
     def rows(self) -> TableBlock:

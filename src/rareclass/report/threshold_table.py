@@ -80,8 +80,8 @@ class ThresholdTable:
     n_days : float or None
         Days that the rows cover: part days at both ends count by their rows.
     cost : Band or None
-        Of errors and reviews on all the rows together, where costs were given; its bounds are of
-        rows with as many rare ones, not of other shares of them.
+        Of errors and reviews on all the rows together, where costs were given. Its bounds hold
+        for rows with as many rare ones among them: where their number varies, costs vary more.
     cost_words : str
         The costs that were given.
     """

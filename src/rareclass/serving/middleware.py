@@ -1,7 +1,4 @@
-"""Layers around all requests: log, measures and errors as JSON; the token; limits.
-
-Prometheus measures are time, rows and errors of requests, and scores and inputs of the model.
-"""
+"""Layers around all requests: log, measures and errors as JSON; the token; limits."""
 
 import asyncio
 import hmac
@@ -12,25 +9,22 @@ import re
 import secrets
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import polars as pl
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.process_collector import ProcessCollector
 
 from rareclass.errors import ErrorKind, counted, seconds_text, setting
 from rareclass.machine import size_text
 from rareclass.serving import Limits
-from rareclass.serving.live_model import InputDrift, Live, RowScores
+from rareclass.serving.measures import Measures
 from rareclass.serving.request_rows import JSON, RefusedError, refused
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
 LOGGER = logging.getLogger("rareclass.serving")
 # Key of the request's log fields in its scope.
 LOG_FIELDS = "rareclass.log_fields"
@@ -45,125 +39,6 @@ _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
 )
-# Bounds of the histogram of seconds of a request.
-_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-
-# Measures of each column: what they mean, and which figure of its drift they are.
-_OF_COLUMNS = {
-    "stability_index": (
-        "Population stability index of a column against training; 0.25 is far.",
-        "stability_index",
-    ),
-    "unlike_training": (
-        "Share of a column's cells beyond the range of training, or words it did not have.",
-        "outside",
-    ),
-    "missing": ("Share of a column's cells that are empty.", "missing_now"),
-    "missing_in_training": (
-        "Share of a column's cells that were empty in training.",
-        "missing_before",
-    ),
-}
-
-
-class Measures:
-    """Counts requests and rows in a registry of its own; asked, it tells of the model as well."""
-
-    def __init__(self, current: Callable[[], Live]) -> None:
-        self._current = current
-        self._registry = CollectorRegistry()
-        # Counting the scored rows keeps no request waiting.
-        self._looks = ThreadPoolExecutor(1, thread_name_prefix="look")
-        self._seconds = Histogram(
-            "rareclass_request_seconds",
-            "Time from a request's first byte to the end of its answer.",
-            ("path", "status"),
-            buckets=_SECONDS,
-            registry=self._registry,
-        )
-        counter = partial(Counter, namespace="rareclass", registry=self._registry)
-        self._errors = counter("errors", "Requests answered with an error.", ["kind"])
-        self._rows = counter("rows", "Rows scored, by what they were called.", ["decision"])
-        self._loads = counter("model_loads", "Files that took over, or were refused.", ["outcome"])
-        self.in_flight = Gauge(
-            "rareclass_requests_in_flight", "Requests being answered.", registry=self._registry
-        )
-        ProcessCollector(registry=self._registry)
-        self._registry.register(self)
-
-    def request(self, path: str, status: int, seconds: float, kind: str) -> None:
-        """Count a request; `kind` is the kind of its error, or empty."""
-        self._seconds.labels(path, str(status)).observe(seconds)
-        if kind:
-            self._errors.labels(kind).inc()
-
-    def scored(self, live: Live, rows: pl.DataFrame, scores: RowScores) -> None:
-        """Count scored rows; called from threads."""
-        n_called = np.bincount(scores.called, minlength=len(live.served.classes))
-        for name, n_rows in zip(live.served.classes, n_called.tolist(), strict=True):
-            if n_rows:
-                self._rows.labels(name).inc(n_rows)
-        if live.drift.add(rows, scores.columns["score"].to_numpy()):
-            self._looks.submit(live.drift.look)
-
-    def load(self, outcome: str) -> None:
-        """Count a file that took over, or was refused."""
-        self._loads.labels(outcome).inc()
-
-    def close(self) -> None:
-        """Wait until the held rows are counted."""
-        self._looks.shutdown()
-
-    def exposed(self) -> bytes:
-        """All measures in the text format of Prometheus; counts the rows held first."""
-        return generate_latest(self._registry)
-
-    def collect(self) -> Iterable[Metric]:
-        """Measures of the model that answers now, gathered when Prometheus asks."""
-        live = self._current()
-        info = GaugeMetricFamily(
-            "rareclass_model_info", "The model that answers.", labels=("model", "target", "method")
-        )
-        method = str(live.served.facts.get("method") or "")
-        info.add_metric((live.name, live.served.target, method), 1.0)
-        yield info
-        yield GaugeMetricFamily(
-            "rareclass_model_since_seconds", "When it took over, in Unix time.", live.since
-        )
-        yield from _drift_measures(live.drift)
-
-
-def _drift_measures(drift: InputDrift) -> Iterable[Metric]:
-    n_rows, found = drift.figures()
-    yield GaugeMetricFamily(
-        "rareclass_input_window_rows", "Latest rows that the figures of inputs are of.", n_rows
-    )
-    if not n_rows:
-        return
-    for name, (meaning, figure) in _OF_COLUMNS.items():
-        family = GaugeMetricFamily(f"rareclass_input_{name}", meaning, labels=("column",))
-        for column in found.compared:
-            if (value := vars(column)[figure]) is not None:
-                family.add_metric((column.name,), value)
-        yield family
-    if found.scores is not None and found.scores.stability_index is not None:
-        yield GaugeMetricFamily(
-            "rareclass_score_stability_index", "PSI of the scores.", found.scores.stability_index
-        )
-    if (alerts := found.alerts) is not None:
-        family = GaugeMetricFamily(
-            "rareclass_alert_share", "Share of rows above the threshold.", labels=("of",)
-        )
-        family.add_metric(("requests",), alerts.found.value)
-        family.add_metric(("held out rows",), alerts.expected.value)
-        yield family
-
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class JsonLines(logging.Formatter):

@@ -31,12 +31,11 @@ from rareclass.serving import Address, Limits
 from rareclass.serving.description import OPEN_PATHS, READ_PATHS, openapi_of
 from rareclass.serving.lanes import Lanes
 from rareclass.serving.live_model import LiveModel, Look
+from rareclass.serving.measures import MEDIA_TYPE, Measures
 from rareclass.serving.middleware import (
     LOG_FIELDS,
-    MEDIA_TYPE,
     Guarded,
     Limited,
-    Measures,
     Watched,
     log,
     start_log,
