@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1939,
     "tables": 4088,
 }
-MOST_LINES = {"src/rareclass": 74_176, "tests": 53_557, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 74_176, "tests": 53_560, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -109,6 +109,9 @@ def test_weights_are_copies_for_methods_that_take_none():
     assert (model.predict_proba(X) == expected.predict_proba(X)).all()
     with refused(ErrorKind.UNSUPPORTED, says="KNeighborsClassifier takes no sample_weight"):
         fit_on(KNeighborsClassifier(3), X, y, weight / 2)
+    with refused(ErrorKind.UNSUPPORTED, says="600,000,000 repeated rows") as caught:
+        fit_on(KNeighborsClassifier(3), X, y, np.full(120, 5e6))
+    assert caught.value.remedy == "Leave it out."
     found = compare_methods(X, y, {"a": RankRC(lam=0.1)}, sample_weight=weight, **QUICK)
     assert found.comparison.n_rows == weight.sum()
 
