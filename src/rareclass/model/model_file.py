@@ -53,7 +53,7 @@ STORED: Kinds = {
     "calibration": "rareclass.decide.calibration:Calibration",
     "case score": "rareclass.hunt.case_score:CaseScore",
     "category statistics": "rareclass.encoding.log_odds:CategoryStatistics",
-    "class ranking": "rareclass.ensemble.combined_ranking:ClassRanking",
+    "class ranking": "rareclass.ensemble.which_class:ClassRanking",
     "column": "rareclass.tables.columns:Column",
     "combination": "rareclass.ensemble.combined_ranking:CombinedRanking",
     "coordinate": "rareclass.encoding.hunt:Coordinate",
