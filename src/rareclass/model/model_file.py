@@ -92,7 +92,7 @@ STORED: Kinds = {
     "text components": "rareclass.encoding.dates_and_texts:TextComponents",
     "tree sum": "rareclass.ensemble.tree_sum:TreeSum",
     "typed columns": "rareclass.encoding.encoders:TypedColumns",
-    "which class": "rareclass.ensemble.combined_ranking:WhichClass",
+    "which class": "rareclass.ensemble.which_class:WhichClass",
 }
 
 
