@@ -36,13 +36,13 @@ MOST_CODE = {
     "estimators": 348,
     "explain": 361,
     "fit": 1834,
-    "folds": 472,
+    "folds": 439,
     "hunt": 874,
     "hyperball": 1892,
     "kernels": 588,
     "labels": 840,
     "metrics": 2124,
-    "model": 4017,
+    "model": 3986,
     "moments": 1572,
     "online": 2338,
     "ranking": 3729,
@@ -51,10 +51,10 @@ MOST_CODE = {
     "rows": 1800,
     "serving": 1429,
     "single files": 2070,
-    "stream": 1939,
-    "tables": 4088,
+    "stream": 1944,
+    "tables": 4130,
 }
-MOST_LINES = {"src/rareclass": 74_176, "tests": 53_560, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 74_158, "tests": 53_584, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -10,9 +10,9 @@ GROUND = "errors", "findings", "lazy_names", "compiling", "remote", "files", "sc
 ROOMS = (
     (*GROUND, "machine", "parameters", "theory", "stored", "table_block"),
     ("labels",),
-    ("folds",),
     ("tables",),
     ("rows",),
+    ("folds",),
     ("kernels",),
     ("metrics",),
     ("decide",),

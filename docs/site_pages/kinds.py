@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from rareclass.errors import ErrorKind as E
 from rareclass.findings import FindingKind as F
+from rareclass.tables.dates import HOW_TO_WRITE
 
 
 class Entry(NamedTuple):
@@ -68,7 +69,7 @@ FINDINGS: dict[F, Entry] = {
     ),
     F.UNREAD_DATES: Entry(
         "Cells look like dates, and are read as words.",
-        "Write days as 2024-12-31, times as 2024-12-31 18:30:00.",
+        HOW_TO_WRITE,
     ),
     F.NO_ZONE: Entry(
         "Times have no zone, where training had one; they are taken for times of that zone."

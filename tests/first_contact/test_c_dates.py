@@ -27,11 +27,11 @@ from first_contact.containers import (
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind
-from rareclass.model.times import times_of
-from rareclass.stream.reading import DayColumn
+from rareclass.folds.dealing import read_times
+from rareclass.stream.reading import DayColumn, find_day_column
 from rareclass.tables.batch import Batch
 from rareclass.tables.dates import read_written
-from rareclass.tables.reading import read_dates
+from rareclass.tables.reading import read_dates, times_of
 from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
 
 N = 60
@@ -230,8 +230,37 @@ def test_the_one_cell_that_is_no_date_is_named(way, row, mistake):
     cells[row] = mistake.format(cells[row])
     assert kinds_of_notes(cells) == [FindingKind.UNREAD_DATES]
     assert profile_of(cells).dates.mistake == cells[row]
-    with refused(ErrorKind.CELL, column="when", row=row + 1, says=cells[row]):
+    with refused(ErrorKind.CELL, column="when", row=row + 1, value=cells[row]):
         times_of(pl.Series("when", cells), np.arange(1, 201), "--time")
+    with refused(ErrorKind.CELL, column="time", row=row, value=cells[row]):
+        read_times(cells, 200)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", WRITTEN)
+def test_times_beside_the_rows_are_those_of_a_file(name):
+    cells = [cell for cell in WRITTEN[name][0] if cell != "0000-00-00"]
+    of_file = times_of(pl.Series("when", cells), np.arange(len(cells)), "--time")
+    assert of_file[0] == np.datetime64(WRITTEN[name][1])
+    for values in (cells, np.array(cells), pd.Series(cells, dtype=object), pa.array(cells)):
+        np.testing.assert_array_equal(read_times(values, len(cells)), of_file)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "CEST", "local time"])
+@pytest.mark.parametrize("day", ["2024-03-01", "01.03.2024", "1 March 2024"])
+def test_where_a_zone_has_a_name_the_forms_that_are_read_are_told(zone, day, tmp_path):
+    cell, form = f"{day} 10:00 {zone}", "2024-12-31 18:30:00+01:00"
+    with refused(ErrorKind.CELL, column="when", row=1, value=cell, says=form):
+        times_of(pl.Series("when", [cell]), np.array([1]), "--time")
+    with refused(ErrorKind.CELL, column="time", row=0, value=cell, says=form):
+        read_times([cell], 1)
+    batch = Batch(pl.DataFrame({"when": [cell]}), np.array([2]), "", [], 1, {})
+    with refused(ErrorKind.CELL, column="when", row=2, value=cell, says=form):
+        find_day_column(batch, "when")
+    column = column_of_frame(LOCAL, FRAMES["pandas"])
+    assert_read([cell], column, tmp_path, REFUSED)
+    with refused(ErrorKind.CELL, column="x", row=7, value=cell, says=form):
+        read_dates(pl.Series("x", [cell]), "%Y-%m-%d", 7)
 
 
 @pytest.mark.sampled(2)

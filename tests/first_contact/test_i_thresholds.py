@@ -19,7 +19,7 @@ from rareclass.decide.constraints import USEFUL_RECALL, sequence_bounds
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind
 from rareclass.metrics.held_out_cuts import HeldOutCuts
-from rareclass.model.times import times_of
+from rareclass.tables.reading import times_of
 
 Rule = ThresholdRule
 APART = 1.35  # deviations: an AUC of .83

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from draws import draws, quick
 from faults import refused
 from rareclass.errors import ErrorKind
-from rareclass.model.times import times_of
 from rareclass.stored import pack, unpack
 from rareclass.stream import alerts
 from rareclass.stream.alerts import MovingThreshold
@@ -22,6 +21,7 @@ from rareclass.stream.options import AlertBudget
 from rareclass.stream.reading import find_day_column
 from rareclass.tables.batch import Batch
 from rareclass.tables.dates import DAY_FORMATS
+from rareclass.tables.reading import times_of
 
 
 def plain(budget, scores, days):

@@ -30,10 +30,10 @@ from rareclass.fit.method import Method, TableSize
 from rareclass.fit.rows_on_disk import MOST_SAMPLED, RowsOnDisk, equal_rows_on_disk, sample_of
 from rareclass.model.targets import FoundLabels, RareClassFacts, TargetFacts
 from rareclass.model.threshold import DecisionRule
-from rareclass.model.times import times_of
 from rareclass.rows.source import equal_rows
 from rareclass.tables import ColumnSettings
 from rareclass.tables.columns import Column
+from rareclass.tables.reading import times_of
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, named_columns
 

@@ -2,13 +2,12 @@
 
 import heapq
 from collections.abc import Hashable
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, counted
 from rareclass.labels.spelling import missing_labels, plain, refuse_missing, rows_of_each
 from rareclass.labels.two_classes import class_position, classes_of, label_column, rarest, unmasked
 from rareclass.parameters import is_number
@@ -200,33 +199,22 @@ _DAY = np.timedelta64(1, "D")
 def read_times(time: Any, n_rows: int) -> np.ndarray:
     """Times as datetime64 in microseconds, or as float64 where they are numbers.
 
-    Dates of numpy, pandas, polars and datetime, and text such as "2026-03-01" or
-    "2026-03-01T12:00", are dates; those with a zone count by their own clock. Text that is numbers
-    throughout is numbers. Raises `InputError` naming the row of a value that is missing or no time.
+    Dates of numpy, pandas, polars and datetime, and text that a column of times in a file may hold,
+    are dates; those with a zone count by their own clock. Text that is numbers throughout is
+    numbers. Raises `InputError` naming the row of a value that is missing or no time.
     """
     array = one_a_row(_by_its_clock(time), n_rows, "time")
-    if array.dtype.kind == "U" or all(isinstance(value, str) for value in array[:1]):
-        array = _numbers(array)
     if array.dtype.kind == "M":
         return array.astype("M8[us]")
     if array.dtype.kind in "iuf":
         return array.astype(np.float64)
-    if array.dtype.kind == "b":
-        raise _no_times("holds True and False, which are not times")
-    try:
-        if array.dtype.kind == "U" and not np.strings.isdigit(array).any():
-            moments = array.astype("M8[us]")
-            if not np.isnat(moments).any():
-                return moments
-        return np.array([_moment(value) for value in array], dtype="M8[us]")
-    except (ValueError, TypeError):
-        pass
-    for row, value in enumerate(array):
-        try:
-            _moment(value)
-        except (ValueError, TypeError):
-            raise _no_times(f"at row {row} is {plain(value)!r}: no time", row) from None
-    raise _no_times("holds values that are not times")
+    # Not at the top: polars takes a while to load, and other folds do without.
+    import polars as pl
+
+    from rareclass.tables.reading import times_of
+
+    words = pl.Series("time", map(str, array.tolist()), dtype=pl.String)
+    return times_of(words, np.arange(n_rows), "")
 
 
 def days_of(time: np.ndarray) -> np.ndarray:
@@ -269,29 +257,3 @@ def _by_its_clock(time: Any) -> Any:
     if is_date and column.dtype.time_zone is not None:
         return column.dt.replace_time_zone(None).to_numpy()
     return time
-
-
-def _numbers(text: np.ndarray) -> np.ndarray:
-    """Text as numbers where all of it is: numpy would take "12" for a year."""
-    try:
-        numbers = np.array([float(value) for value in text])
-    except (TypeError, ValueError):
-        return text
-    return numbers if np.isfinite(numbers).all() else text
-
-
-def _moment(value: Any) -> np.datetime64:
-    """One value of a column of objects."""
-    if isinstance(value, (bool, int, float, np.number)):
-        raise TypeError(value)
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.replace(tzinfo=None)
-    moment = np.datetime64(value).astype("M8[us]")
-    if np.isnat(moment) or (isinstance(value, str) and value.strip().isdigit()):
-        raise ValueError(value)  # no time at all, or a number among dates
-    return moment
-
-
-def _no_times(what: str, row: int | None = None) -> InputError:
-    remedy = 'Give dates, text such as "2026-03-01T12:00", or numbers of days.'
-    return ErrorKind.CELL.error(f"time {what}.", remedy, column="time", row=row)

@@ -27,9 +27,10 @@ from rareclass.model.decisions import refuse_levels
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.model.targets import RareClassFacts
-from rareclass.model.times import alert_times, costs_of, times_of
+from rareclass.model.times import alert_times, costs_of
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.cells import are_empty
+from rareclass.tables.reading import times_of
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 

@@ -7,10 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, setting
-from rareclass.tables.cells import is_empty, shown
-from rareclass.tables.dates import ISO_DAY, read_written, way_of_most
-from rareclass.tables.reading import read_strings, typed_dates
+from rareclass.errors import ErrorKind, setting
+from rareclass.tables.cells import shown
+from rareclass.tables.reading import times_of
 
 # Days a row must share, on average, with others: else the column is no time of days.
 _LEAST_A_DAY = 2.0
@@ -21,59 +20,6 @@ _TIME_NAME = re.compile(
     r"(?i:(^|[\W\d_])(t|ts|days?|dates?|times?|timestamp|when|hours?|weeks?|months?|steps?|period)"
     r"($|[\W\d_]))|[a-z](Day|Date|Time|Timestamp|Hour|Week|Step)"
 )
-
-
-def way_of_times(column: pl.Series) -> str | None:
-    """Return how the days of a column of times are written (`way_of_most`); None for numbers."""
-    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
-        return ISO_DAY
-    return way_of_most(_words(column))
-
-
-def read_moments(column: pl.Series, way: str | None) -> pl.Series:
-    """Return the dates that `way` reads, or numbers for None; null where a cell is no such time.
-
-    Times with a zone count by their own clock, as the days of alerts are days of the place where
-    rows come from.
-    """
-    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
-        local = typed_dates(column).local
-        return local if way else local.clear(len(column))
-    if way:
-        return read_written(_words(column), way).local
-    numbers = column if column.dtype.is_numeric() else _words(column)
-    numbers = numbers.cast(pl.Float64, strict=False)
-    return numbers.set(~numbers.is_finite(), None)
-
-
-def _words(column: pl.Series) -> pl.Series:
-    try:
-        return read_strings(column)
-    except InputError:  # a type of other cells
-        return pl.repeat(None, len(column), dtype=pl.String, eager=True)
-
-
-def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[Any]:
-    """Return when some rows were, as `read_moments` reads them: dates or float64 numbers.
-
-    `rows` are the numbers of the cells in the file, from 1 on. Raises `InputError` at the first
-    cell that is empty or no time, naming column, row and value.
-    """
-    times = read_moments(column, way_of_times(column))
-    if times.null_count():
-        place = int(times.is_null().arg_max() or 0)
-        cell, row = column[place], int(rows[place])
-        remedy = "Correct it, or leave the row out: a time is a date, or a number of days."
-        message = f"{option} {column.name}: {not_a_time(cell, f' at row {row:,}')}."
-        raise ErrorKind.CELL.error(
-            message, remedy, column=column.name, row=row, value=None if is_empty(cell) else cell
-        )
-    return times.to_numpy()
-
-
-def not_a_time(cell: Any, place: str = "") -> str:
-    """Return the fault of a cell of a column of times."""
-    return f"{'an empty cell' if is_empty(cell) else shown(cell)}{place} is not a time"
 
 
 def alert_times(column: pl.Series, rows: NDArray[np.int64]) -> NDArray[Any]:

@@ -17,10 +17,16 @@ from numpy.typing import NDArray
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.encoding.target import read_rare_or_rest
 from rareclass.errors import ErrorKind, missing_column, setting
-from rareclass.model.times import check_days, not_a_time, read_moments, way_of_times
+from rareclass.model.times import check_days
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.cells import are_empty
-from rareclass.tables.reading import read_strings
+from rareclass.tables.reading import (
+    HOW_TO_WRITE_TIMES,
+    not_a_time,
+    read_moments,
+    read_strings,
+    way_of_times,
+)
 
 if TYPE_CHECKING:
     from rareclass.tables.sources import Source
@@ -276,8 +282,7 @@ def find_day_column(first: Batch, name: str) -> DayColumn:
         cell, line = first.frame[name][row], int(first.lines[row])
         raise ErrorKind.CELL.error(
             f"Line {line}: column {name!r}: {not_a_time(cell)}.",
-            f"Give {setting('time_column')} a column of dates, such as 2026-03-01 or "
-            "2026-03-01T12:00.",
+            f"Give {setting('time_column')} a column of dates. {HOW_TO_WRITE_TIMES}",
             column=name,
             row=line,
             value=cell,

@@ -80,6 +80,11 @@ _LOOKS_LIKE_A_DATE = (
     rf"|^(?:\pL+\.?,? )?\pL{{3,12}}\.? \d{{1,2}},? {_YEAR}(?:\D|$)"
     r"|^\d{1,2}/\d{1,2}/\d\d(?:\D|$)"
 )
+# What to do where a cell is no date that is known.
+HOW_TO_WRITE = (
+    "Write days as 2024-12-31, times as 2024-12-31 18:30:00, and a zone as its offset from UTC: "
+    "2024-12-31 18:30:00+01:00."
+)
 _FIRST = 50  # cells that are looked at before all are
 _MOSTLY = 0.75  # cells that one format must fit for the others to be mistakes
 _SUMMER_TIME = 3600  # seconds by which offsets of one place differ, at most

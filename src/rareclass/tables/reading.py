@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
@@ -17,6 +18,7 @@ from rareclass.tables.cells import (
     are_all_missing,
     are_plain,
     canonical_words,
+    is_empty,
     is_text_type,
     numbers_in,
     shown,
@@ -27,11 +29,14 @@ from rareclass.tables.cells import (
     writable,
 )
 from rareclass.tables.dates import (
+    HOW_TO_WRITE,
     ISO_DAY,
     DateProfile,
     WrittenDates,
     offsets_of_zone,
     read_written,
+    way_in_words,
+    way_of_most,
     without_zero_dates,
 )
 
@@ -54,6 +59,10 @@ class CellReading:
     zone: str = ""
     marks: bool = True
     truth: str = ""
+
+
+# What to do where a cell of a column of times is none.
+HOW_TO_WRITE_TIMES = f"{HOW_TO_WRITE} Numbers are days."
 
 
 def read_cells(cells: pl.Series, reading: CellReading, first_row: int) -> pl.Series:
@@ -156,8 +165,8 @@ def read_dates(
     written = read_written(cells, date_format or _format_of(cells))
     wrong = written.local.is_null() & cells.is_not_null()
     if wrong.any():
-        how = f"dates written as {date_format}" if date_format else "dates"
-        raise _wrong_cell(cells, wrong, first_row, "holds", how)
+        how = f"dates written as {way_in_words(date_format)}" if date_format else "dates"
+        raise _wrong_cell(cells, wrong, first_row, "holds", how, HOW_TO_WRITE)
     return _by_the_clock_of(written, cells, first_row, zone)
 
 
@@ -182,7 +191,7 @@ def _format_of(cells: pl.Series) -> str:
         raise ErrorKind.CELL.error(
             f"Column {cells.name!r} holds {shown(cell)}, which may be {' or '.join(ways[:2])}, "
             "where the model was trained on dates.",
-            "Write days as 2024-12-31.",
+            HOW_TO_WRITE,
             column=cells.name,
             value=cell,
         )
@@ -263,19 +272,75 @@ def _other_clock(cells: pl.Series, row: int, trained: str) -> InputError:
     )
 
 
+def way_of_times(column: pl.Series) -> str | None:
+    """Return how the days of a column of times are written (`way_of_most`); None for numbers."""
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        return ISO_DAY
+    return way_of_most(_words(column))
+
+
+def read_moments(column: pl.Series, way: str | None) -> pl.Series:
+    """Return the dates that `way` reads, or numbers for None; null where a cell is no such time.
+
+    Times with a zone count by their own clock, as the days of alerts are days of the place where
+    rows come from.
+    """
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        local = typed_dates(column).local
+        return local if way else local.clear(len(column))
+    if way:
+        return read_written(_words(column), way).local
+    numbers = column if column.dtype.is_numeric() else _words(column)
+    numbers = numbers.cast(pl.Float64, strict=False)
+    return numbers.set(~numbers.is_finite(), None)
+
+
+def _words(column: pl.Series) -> pl.Series:
+    try:
+        return read_strings(column)
+    except InputError:  # a type of other cells
+        return pl.repeat(None, len(column), dtype=pl.String, eager=True)
+
+
+def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[Any]:
+    """Return when some rows were, as `read_moments` reads them: dates or float64 numbers.
+
+    `rows` are the numbers of the cells, of a file from 1 on; `option` is what names the column.
+    Raises `InputError` at the first cell that is empty or no time, naming column, row and value.
+    """
+    times = read_moments(column, way_of_times(column))
+    if times.null_count():
+        place = int(times.is_null().arg_max() or 0)
+        cell, row = column[place], int(rows[place])
+        message = f"{option} {column.name}".lstrip() + f": {not_a_time(cell, f' at row {row:,}')}."
+        raise ErrorKind.CELL.error(
+            message,
+            HOW_TO_WRITE_TIMES,
+            column=column.name,
+            row=row,
+            value=None if is_empty(cell) else cell,
+        )
+    return times.to_numpy()
+
+
+def not_a_time(cell: Any, place: str = "") -> str:
+    """Return the fault of a cell of a column of times."""
+    return f"{'an empty cell' if is_empty(cell) else shown(cell)}{place} is not a time"
+
+
 def is_usable(dtype: pl.DataType) -> bool:
     """Say whether cells of this type may be numbers, words or times."""
     return not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
 
 
 def _wrong_cell(
-    cells: pl.Series, wrong: pl.Series, first_row: int, holds: str, expected: str
+    cells: pl.Series, wrong: pl.Series, first_row: int, holds: str, expected: str, how: str = ""
 ) -> InputError:
     position = int(wrong.arg_max() or 0)
     return ErrorKind.CELL.error(
         f"Column {cells.name!r} {holds} {shown(cells[position])} at row {first_row + position}, "
         f"where the model was trained on {expected}.",
-        "Correct that cell, or leave it empty if the value is not known.",
+        f"Correct that cell, or leave it empty if the value is not known. {how}".rstrip(),
         column=cells.name,
         row=first_row + position,
         value=cells[position],

@@ -25,7 +25,7 @@ from rareclass.tables.cells import (
     written_numbers,
 )
 from rareclass.tables.columns import are_whole, reading_of_type
-from rareclass.tables.dates import DateProfile, look_of_dates, way_in_words
+from rareclass.tables.dates import HOW_TO_WRITE, DateProfile, look_of_dates, way_in_words
 from rareclass.tables.reading import CellReading
 
 # Numbers of fewer distinct values may be the codes of words.
@@ -441,9 +441,7 @@ def _note_of_unread_dates(name: str, profile: CellProfile) -> ColumnNote:
     return ColumnNote(
         FindingKind.UNREAD_DATES,
         f"column {name!r} looks like dates and is read as words: {shown(cell)} is not a date that "
-        "is "
-        "known, or its cells are written in several ways. Write days as 2024-12-31, and times as "
-        "2024-12-31 18:30:00.",
+        f"is known, or its cells are written in several ways. {HOW_TO_WRITE}",
     )
 
 
