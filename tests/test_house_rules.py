@@ -41,7 +41,7 @@ MOST_CODE = {
     "hyperball": 1892,
     "kernels": 588,
     "labels": 840,
-    "metrics": 2124,
+    "metrics": 2119,
     "model": 3986,
     "moments": 1572,
     "online": 2338,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1944,
     "tables": 4130,
 }
-MOST_LINES = {"src/rareclass": 74_158, "tests": 53_584, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 74_153, "tests": 53_584, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -76,9 +76,9 @@ def test_copies_are_weights_in_intervals(name, sample, seed):
     groups = np.arange(len(codes)) // 2
     found = interval(name, codes, scores, copies, groups=groups, **drawn)
     assert found == pytest.approx(interval(name, y, s, groups=np.repeat(groups, copies), **drawn))
-    assert found == interval(
-        name, codes, scores, copies, groups=[f"c{-g}" for g in groups], **drawn
-    )
+    mixed = np.array([(float(g) if row % 2 else g) or "word" for row, g in enumerate(groups)], "O")
+    for names in ([f"c{-g}" for g in groups], mixed):
+        assert found == interval(name, codes, scores, copies, groups=names, **drawn)
 
 
 @pytest.mark.parametrize("n_levels", [2, 3, 5, 16])

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rareclass.errors import ErrorKind
+from rareclass.folds.dealing import group_numbers
 from rareclass.labels.spelling import missing_labels
 from rareclass.labels.two_classes import label_array
 
@@ -244,17 +245,11 @@ def split_pair(
 def group_codes(
     groups: ArrayLike, n_rows: int, kept: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.intp], int]:
-    """Numbers of the groups among the rows kept, in sorted order of their names where they sort."""
-    column = read_column(groups, "groups", n_rows, "y")
-    missing = np.asarray(column != column, dtype=bool) | np.asarray(column == None)  # noqa: E711
-    _refuse(missing, column, "groups", "is missing", "Give rows without a group one each.")
+    """Numbers of the groups among the rows kept, and how many they are; see `group_numbers`."""
+    number = group_numbers(read_column(groups, "groups", n_rows, "y"), n_rows)
     codes = np.zeros(n_rows, np.intp)
-    of_kept = column if kept is None else column[kept]
-    try:
-        names, inverse = np.unique(of_kept, return_inverse=True)
-    except TypeError:  # names of several kinds have no order
-        names, inverse = np.unique([repr(name) for name in of_kept], return_inverse=True)
-    codes[slice(None) if kept is None else kept] = inverse
+    rows = slice(None) if kept is None else kept
+    names, codes[rows] = np.unique(number[rows], return_inverse=True)
     return codes, len(names)
 
 
