@@ -29,7 +29,7 @@ RIDDLES = re.compile(
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
     "cli": 2903,
-    "compare": 1373,
+    "compare": 1368,
     "decide": 1837,
     "encoding": 2845,
     "ensemble": 2924,
@@ -42,7 +42,7 @@ MOST_CODE = {
     "kernels": 588,
     "labels": 840,
     "metrics": 2119,
-    "model": 3986,
+    "model": 3982,
     "moments": 1572,
     "online": 2338,
     "ranking": 3729,
@@ -52,9 +52,9 @@ MOST_CODE = {
     "serving": 1429,
     "single files": 2070,
     "stream": 1944,
-    "tables": 4130,
+    "tables": 4129,
 }
-MOST_LINES = {"src/rareclass": 74_153, "tests": 53_584, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 74_143, "tests": 53_597, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -122,6 +122,17 @@ def test_text_in_a_number_column_when_scoring(fitted, tmp_path):
         (lambda t: t.drop("fraud"), ("evaluate",), ["csv has no column 'fraud'"]),
         (lambda t: t.filter(pl.col("fraud") == "no"), ("evaluate",),
          ["no row has the target value 'yes'"]),
+        *(
+            (lambda t: t.head(0), (verb, *words), ["new.csv has no rows"])
+            for verb, words in (
+                ("score", ("--out", "s.csv")),
+                ("monitor", ()),
+                ("evaluate", ("--time", "order")),
+                ("evaluate", ("--journal", "new.csv")),
+                ("threshold", ("--cost", "fp=1,fn=amount")),
+                ("report", ("--groups", "country", "--out", "r.html")),
+            )
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_scored_or_judged_is_refused(

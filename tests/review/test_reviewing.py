@@ -125,6 +125,8 @@ def test_verdicts_of_a_sheet(tmp_path):
     assert journal.add(read_verdicts(path), table.keys) == 0
     with refused(ErrorKind.MISSING_COLUMN, column="review verdict"):
         read_verdicts(pl.DataFrame({"review row": ["p1"]}))
+    with refused(ErrorKind.TOO_FEW_ROWS):
+        read_verdicts(pl.DataFrame({"review row": [], "review verdict": []}))
 
 
 @pytest.mark.parametrize("key", ["00657", "01", "07a"])

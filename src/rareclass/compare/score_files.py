@@ -16,14 +16,13 @@ from rareclass.errors import (
     counted,
     missing_column,
     name_hint,
-    no_rows,
     setting,
 )
 from rareclass.labels.spelling import label_value
 from rareclass.model.targets import rare_target
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
-from rareclass.tables.table_file import TablePlace, named_columns, open_table
+from rareclass.tables.table_file import TablePlace, fetch, named_columns, open_table
 
 # Usual names of a column of scores; the first that exists is taken.
 _USUAL = ("score", "probability")
@@ -191,11 +190,7 @@ def _first(is_bad: pl.Series) -> int | None:
 
 
 def _read(path: TablePlace, files: ScoreFiles) -> ScoreTable:
-    file = named_columns(open_table(path, files.text))
-    frames = list(file.batches())
-    if not frames or not sum(frame.height for frame in frames):
-        raise no_rows(path)
-    return ScoreTable(path, pl.concat(frames))
+    return ScoreTable(path, fetch(named_columns(open_table(path, files.text))))
 
 
 def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:

@@ -32,12 +32,12 @@ from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, deci
 from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate, ScoredRows
 from rareclass.model.model import Model, alert_rate
-from rareclass.model.threshold import columns_beside, known_time, labelled_scores
+from rareclass.model.threshold import known_time, labelled_scores
 from rareclass.model.times import alert_times
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
 from rareclass.tables import DETECTED, TextSettings
-from rareclass.tables.table_file import TablePlace, batch_rows_for, named_columns, open_table
+from rareclass.tables.table_file import TablePlace, batch_rows_for, fetch, named_columns, open_table
 
 # Chance that one of so many promises, the most there are, is called broken though all are kept.
 ERROR, MOST_PROMISES = 0.05, 4
@@ -378,7 +378,7 @@ def evaluate_file(
         time = of_model
     moments = None
     if time is not None:
-        column = columns_beside(file, [time], "time")[time]
+        column = fetch(named_columns(file, [time], "time"), [time])[time]
         moments = alert_times(column, np.arange(1, len(column) + 1))
     every = labelled_scores(content, file, str(data), seen)
     decision, rows = content.decision, every.labelled()

@@ -32,7 +32,7 @@ from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.cells import are_empty
 from rareclass.tables.reading import times_of
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, fetch, named_columns, open_table
 
 if TYPE_CHECKING:
     from rareclass.model.model import Model
@@ -84,7 +84,7 @@ class DecisionRule:
     def columns_of(self, file: TableFile | SvmlightFile, time: str | None) -> pl.DataFrame | None:
         """Read the columns that the rule needs; None where it needs none."""
         names = self.columns if time is None or not self.reads_time else [*self.columns, time]
-        return columns_beside(file, names) if names else None
+        return fetch(named_columns(file, names), names) if names else None
 
     def values(
         self, columns: pl.DataFrame, numbers: NDArray[np.int64], time: str | None
@@ -370,13 +370,6 @@ def held_out_of(model: "Model", rule: DecisionRule | None = None) -> ScoredRows:
             "Give a file with the target that the model did not learn from.",
         )
     return model.held_out
-
-
-def columns_beside(
-    file: TableFile | SvmlightFile, names: list[str], option: str = ""
-) -> pl.DataFrame:
-    """Read columns of a file beside those that the model learned from."""
-    return pl.concat(list(named_columns(file, names, option).batches(names)))
 
 
 def known_time(model: "Model") -> str | None:

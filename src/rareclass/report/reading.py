@@ -16,12 +16,12 @@ from rareclass.model.drift import InputSummary
 from rareclass.model.evaluate import Promises, judge_promises
 from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.model.model import Model
-from rareclass.model.threshold import columns_beside, known_time, labelled_scores
+from rareclass.model.threshold import known_time, labelled_scores
 from rareclass.model.times import alert_times, costs_of
 from rareclass.report import ReportOptions
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, fetch, named_columns, open_table
 
 Floats = NDArray[np.float64]
 # Highest rows that are kept, to explain their scores.
@@ -203,7 +203,7 @@ def _columns_beside(file: TableFile | SvmlightFile, options: ReportOptions) -> d
     named = {name: option for option, name in wanted if name is not None}
     for name, option in named.items():
         named_columns(file, [name], option)
-    return dict(zip(named, columns_beside(file, list(named)), strict=True)) if named else {}
+    return fetch(named_columns(file), list(named)).to_dict() if named else {}
 
 
 def _costs(

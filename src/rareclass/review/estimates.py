@@ -20,7 +20,7 @@ from rareclass.model.threshold import CheckedRows
 from rareclass.review.journal import Header, Listed, ReviewJournal, Round, Verdict
 from rareclass.review.table import check_listed, read_review_table
 from rareclass.tables import DETECTED, TextSettings
-from rareclass.tables.table_file import TableFile, named_columns, open_rows
+from rareclass.tables.table_file import TableFile, fetch, named_columns, open_rows
 
 KEY, LABEL, REASON, CHANCE = "row", "label", "reason", "chance"
 _REASONS = {"alert": CheckReason.SCORE, **{str(each): each for each in CheckReason}}
@@ -164,7 +164,7 @@ def import_checks(
 
 def _read_checks(file: TableFile, labels: tuple[str, ...]) -> pl.DataFrame:
     """Read key, label, reason and chance of checked rows; refuse cells that cannot be."""
-    cells = pl.concat(list(file.batches()), how="vertical_relaxed")
+    cells = fetch(file)
     names = [name for name in cells.columns if name not in (LABEL, REASON, CHANCE)]
     if len(names) != 1 or not {LABEL, REASON} <= {*cells.columns}:
         raise ErrorKind.MISSING_COLUMN.error(

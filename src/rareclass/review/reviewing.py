@@ -30,7 +30,7 @@ from rareclass.model.model import Model
 from rareclass.parameters import check_number
 from rareclass.review.journal import Listed, ReviewJournal, Round, Verdict
 from rareclass.review.table import ReviewTable, check_listed
-from rareclass.tables.table_file import TableFile, batch_rows_for, named_columns, open_rows
+from rareclass.tables.table_file import TableFile, batch_rows_for, fetch, named_columns, open_rows
 
 # Rows looked at for each one that teaches: those that come next in the order of scores.
 _SHORTLIST = 20
@@ -429,7 +429,7 @@ def read_verdicts(
     file = named_columns(open_rows(sheet), names)
     note = f"review {NOTE}"
     names += [note] if note in file.columns else []
-    cells = pl.concat(list(file.batches(names)))
+    cells = fetch(file, names)
     keys, labels, *notes = (labels_as_text(cells[name]).fill_null("") for name in names)
     lines = enumerate(zip(keys, labels, *notes, strict=True), start=1)
     said = {

@@ -22,7 +22,7 @@ from rareclass.model.targets import rare_target
 from rareclass.review.journal import Header, ReviewJournal, fingerprint_of, unknown_row
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.columns import Column, facts_of
-from rareclass.tables.table_file import TableFile, named_columns, open_rows
+from rareclass.tables.table_file import TableFile, fetch, named_columns, open_rows
 
 # A column with more values without a role than this is hardly a label column.
 _MANY_VALUES = 20
@@ -172,7 +172,7 @@ class ReviewTable:
 
     def cells(self) -> pl.DataFrame:
         """Return the table as it is written."""
-        return pl.concat(list(self.file.batches()))
+        return fetch(self.file)
 
 
 def read_review_table(
@@ -202,7 +202,7 @@ def read_review_table(
         named_columns(file, [target], "target")
     if target not in file.columns:
         unknown = pl.lit(None, pl.String).alias(target)
-        file = named_columns(open_rows(pl.concat(list(file.batches())).with_columns(unknown)))
+        file = named_columns(open_rows(fetch(file).with_columns(unknown)))
     if key == target:
         message = f"{setting('key')}: column {key!r} holds the labels."
         remedy = "Name a column whose values differ in all rows, or none."
@@ -255,7 +255,7 @@ def _keys(file: TableFile, key: str | None, n_rows: int) -> list[str]:
     """Return the keys of the rows; raise `InputError` where one is empty or twice there."""
     if key is None:
         return [str(number) for number in range(1, n_rows + 1)]
-    cells = pl.concat([batch[key].cast(pl.String) for batch in file.batches([key])])
+    cells = fetch(file, [key])[key].cast(pl.String)
     wrong = (cells.is_null() | cells.is_duplicated()).arg_true()
     if len(wrong):
         raise ErrorKind.ROWS.error(

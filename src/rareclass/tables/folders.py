@@ -26,12 +26,7 @@ _FORMAT_OF_SUFFIX = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
 }
-FORMAT_NAMES = {
-    "csv": "CSV",
-    "jsonl": "JSON lines",
-    "parquet": "Parquet",
-    "svmlight": "svmlight",
-}
+FORMAT_NAMES = {"csv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet", "svmlight": "svmlight"}
 # In each folder that `rareclass stream` keeps its state in: its tables are not the user's.
 STREAM_LOCK = "rareclass-stream.lock"
 _SNIFFED_BYTES = 1 << 16

@@ -9,7 +9,7 @@ import narwhals as nw
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, missing_column, setting
+from rareclass.errors import ErrorKind, missing_column, no_rows, setting
 from rareclass.remote import path_of
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.byte_streams import FileBytes, StoredFile, cannot_open
@@ -51,8 +51,7 @@ class StoredTable:
         self.category_columns = first.file.category_columns
         self.n_bytes: int = sum(part.file.n_bytes for part in parts)  # on disk
         for part in parts[1:]:
-            place = part.path
-            check_columns_agree(first.path, self.columns, place, part.columns, exactly=True)
+            check_columns_agree(first.path, self.columns, part.path, part.columns, exactly=True)
         typed = [part for part in parts if isinstance(part.file, ParquetFile)]
         self._schema = _common_schema(typed) if len(typed) > 1 else None
 
@@ -250,6 +249,14 @@ def named_columns(
         if name not in file.columns:
             raise missing_column(str(file.path), name, file.columns, option)
     return file
+
+
+def fetch(file: TableFile, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Read a table, or these columns of it; raise `InputError` where it has no rows."""
+    batches = list(file.batches(columns))
+    if not any(batch.height for batch in batches):
+        raise no_rows(file.path)
+    return pl.concat(batches, how="vertical_relaxed")
 
 
 def open_rows(table: Any, text: TextSettings = DETECTED) -> TableFile | SvmlightFile:
