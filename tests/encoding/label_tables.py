@@ -8,6 +8,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from rareclass.encoding import known_levels, label_statistics, log_odds
+from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.training_rows import FoldedRows
 
@@ -82,3 +83,15 @@ def folded_rows(draw):
         read_table(frame), y, weight, fold, np.arange(n), is_drawn=how == "drawn", label_part=part
     )
     return rows, rng
+
+
+def learned(view, table, y, weight, fold):
+    """Rows of a table in a view that learns from them by statistics of its own."""
+    statistics = TableStatistics()
+    encoded = statistics.fit_encode(table, y, weight, fold)
+    return view.fit(encoded, weight, statistics).transform(encoded)
+
+
+def seen(view, table):
+    """Other rows of a table in a view."""
+    return view.transform(view.statistics_.encode(table))

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from encoding.label_tables import learned, seen
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
 from rareclass.encoding.views import SparseView
@@ -28,7 +29,7 @@ def groups(X):
 
 def test_a_column_for_each_value_and_pair_that_two_rows_have():
     view = SparseView()
-    X = view.fit_transform(TABLE, RARE, None, FOLD)
+    X = learned(view, TABLE, RARE, None, FOLD)
     numbers = pd.cut(FRAME["number"], [-np.inf, *view.edges_[0], np.inf], right=False)
     bins = numbers.astype(object).where(numbers.notna(), "missing").astype(str)
     assert bins.nunique() == 17  # 16 and missing
@@ -55,18 +56,16 @@ def test_a_column_for_each_value_and_pair_that_two_rows_have():
 
 def test_new_rows_are_as_those_of_training_and_unseen_values_nowhere_or_typical():
     view = SparseView()
-    X = view.fit_transform(TABLE, RARE, None, FOLD)
-    assert (view.transform(TABLE) != X).nnz == 0
+    X = learned(view, TABLE, RARE, None, FOLD)
+    assert (seen(view, TABLE) != X).nnz == 0
     odd = FRAME.assign(a="new", b="new", number=1e30)
-    found = view.transform(read_table(odd, like=TABLE.remembered))
-    end = view.transform(
-        read_table(odd.assign(number=FRAME["number"].max()), like=TABLE.remembered)
-    )
+    found = seen(view, read_table(odd, like=TABLE.remembered))
+    end = seen(view, read_table(odd.assign(number=FRAME["number"].max()), like=TABLE.remembered))
     assert (found != end).nnz == 0
     # Of b training had values of single rows; what new ones of a are like it never saw.
     typical = view.statistics_.known_[0].name(view.statistics_.stand_ins_[0])
     known = odd.assign(a=None if typical == "missing" else typical)
-    assert (found != view.transform(read_table(known, like=TABLE.remembered))).nnz == 0
+    assert (found != seen(view, read_table(known, like=TABLE.remembered))).nnz == 0
     np.testing.assert_array_equal(np.diff(found.indptr), 2)
 
 
@@ -74,8 +73,8 @@ def test_new_rows_are_as_those_of_training_and_unseen_values_nowhere_or_typical(
 def test_a_weight_is_so_many_copies(pairs):
     weight = RNG.integers(0, 3, N)
     copies = np.repeat(np.arange(N), weight)
-    a = SparseView(pairs).fit_transform(TABLE, RARE, weight.astype(float), FOLD)
-    b = SparseView(pairs).fit_transform(TABLE.take(copies), RARE[copies], None, FOLD[copies])
+    a = learned(SparseView(pairs), TABLE, RARE, weight.astype(float), FOLD)
+    b = learned(SparseView(pairs), TABLE.take(copies), RARE[copies], None, FOLD[copies])
     assert a[copies].shape == b.shape
     assert (a[copies] != b).nnz == 0
 
@@ -83,11 +82,11 @@ def test_a_weight_is_so_many_copies(pairs):
 def test_it_shares_statistics():
     statistics = TableStatistics()
     encoded = statistics.fit_encode(TABLE, RARE, None, FOLD)
-    X = SparseView().fit_transform(encoded, RARE, statistics=statistics)
-    assert (SparseView().fit_transform(TABLE, RARE, None, FOLD) != X).nnz == 0
+    X = SparseView().fit(encoded, None, statistics).transform(encoded)
+    assert (learned(SparseView(), TABLE, RARE, None, FOLD) != X).nnz == 0
 
 
 def test_numbers_alone_are_bins():
-    X = SparseView().fit_transform(read_table(RNG.normal(size=(N, 2))), RARE, None, FOLD)
+    X = learned(SparseView(), read_table(RNG.normal(size=(N, 2))), RARE, None, FOLD)
     assert X.shape == (N, 32)
     np.testing.assert_array_equal(X.sum(axis=1), 2)

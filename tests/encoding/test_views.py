@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from encoding.label_tables import learned, seen
 from rareclass.encoding import log_odds as category_statistics
 from rareclass.encoding.bounded_numbers import HOWS
 from rareclass.encoding.table_statistics import TableStatistics
@@ -45,7 +46,7 @@ TABLE = read_table(frame())
 @pytest.fixture(scope="module", params=WAYS)
 def fitted(request):
     view = DenseView(request.param)
-    return view, view.fit_transform(TABLE, RARE, None, FOLD)
+    return view, learned(view, TABLE, RARE, None, FOLD)
 
 
 def test_every_feature_has_a_name_and_a_column(fitted):
@@ -69,12 +70,12 @@ def test_bounded_features_are_finite_and_centred(fitted):
 
 def test_rows_are_the_same_alone_and_together_and_what_looks_at_no_label_as_in_training(fitted):
     view, X = fitted
-    again = view.transform(TABLE)
+    again = seen(view, TABLE)
     # Log-odds and counts are those of the other folds in training.
     names = view.feature_names_
     plain = [k for k, name in enumerate(names) if "log-odds" not in name and "count" not in name]
     np.testing.assert_array_equal(again[:, plain], X[:, plain])
-    alone = np.vstack([view.transform(TABLE.take([k])) for k in range(40)])
+    alone = np.vstack([seen(view, TABLE.take([k])) for k in range(40)])
     np.testing.assert_array_equal(alone, again[:40])
 
 
@@ -85,7 +86,7 @@ def test_a_number_beyond_training_is_the_end_of_training(fitted, name, far):
     view, _ = fitted
     end = frame()[name].max() if far > 0 else frame()[name].min()
     beyond, at_end = (
-        view.transform(read_table(frame().assign(**{name: value}), like=TABLE.remembered))
+        seen(view, read_table(frame().assign(**{name: value}), like=TABLE.remembered))
         for value in (far, end)
     )
     np.testing.assert_array_equal(beyond, at_end)
@@ -96,7 +97,7 @@ def test_dates_of_later_years_and_words_never_seen_are_near_those_of_training(fi
     later = frame().assign(
         begin=frame()["begin"] + pd.Timedelta(days=70000), few="z", many="z", two=None
     )
-    found = view.transform(read_table(later, like=TABLE.remembered))
+    found = seen(view, read_table(later, like=TABLE.remembered))
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     plain = [k for k, name in enumerate(view.feature_names_) if not re.search("log|sine", name)]
     assert (found >= low - 1e-9)[:, plain][~np.isnan(found[:, plain])].all()
@@ -109,7 +110,7 @@ def test_dates_of_later_years_and_words_never_seen_are_near_those_of_training(fi
 
 def test_two_rows_are_as_far_apart_in_a_category_as_in_a_number():
     view = DenseView("clipped")
-    X = view.fit_transform(TABLE, RARE, None, FOLD)
+    X = learned(view, TABLE, RARE, None, FOLD)
     for name in ("number", "few", "two"):
         own = [
             k
@@ -127,11 +128,11 @@ def test_two_rows_are_as_far_apart_in_a_category_as_in_a_number():
 def test_a_weight_is_so_many_copies_in_the_same_fold(way):
     copies = np.repeat(np.arange(N), WEIGHT.astype(int))
     weighted, repeated = DenseView(way), DenseView(way)
-    a = weighted.fit_transform(TABLE, RARE, WEIGHT, FOLD)
-    b = repeated.fit_transform(TABLE.take(copies), RARE[copies], None, FOLD[copies])
+    a = learned(weighted, TABLE, RARE, WEIGHT, FOLD)
+    b = learned(repeated, TABLE.take(copies), RARE[copies], None, FOLD[copies])
     assert weighted.feature_names_ == repeated.feature_names_
     np.testing.assert_allclose(a[copies], b, atol=1e-9)
-    np.testing.assert_allclose(weighted.transform(TABLE), repeated.transform(TABLE), atol=1e-9)
+    np.testing.assert_allclose(seen(weighted, TABLE), seen(repeated, TABLE), atol=1e-9)
 
 
 def test_the_label_of_a_row_is_not_in_its_own_features(monkeypatch):
@@ -141,7 +142,7 @@ def test_the_label_of_a_row_is_not_in_its_own_features(monkeypatch):
     own = FOLD == 0
     turned = RARE.copy()
     turned[own] = RNG.permutation(RARE[own])
-    a, b = (DenseView("raw").fit_transform(TABLE, y, None, FOLD) for y in (RARE, turned))
+    a, b = (learned(DenseView("raw"), TABLE, y, None, FOLD) for y in (RARE, turned))
     np.testing.assert_array_equal(a[own], b[own])
     assert not np.allclose(a[~own], b[~own], equal_nan=True)
 
@@ -151,19 +152,18 @@ def test_views_share_statistics_and_give_the_same():
     encoded = statistics.fit_encode(TABLE, RARE, None, FOLD)
     for way in WAYS:
         shared, own = DenseView(way), DenseView(way)
-        X = shared.fit_transform(encoded, RARE, statistics=statistics)
-        np.testing.assert_array_equal(X, own.fit_transform(TABLE, RARE, None, FOLD))
-        new = statistics.encode(TABLE)
-        np.testing.assert_array_equal(shared.transform(new), own.transform(TABLE))
+        X = shared.fit(encoded, None, statistics).transform(encoded)
+        np.testing.assert_array_equal(X, learned(own, TABLE, RARE, None, FOLD))
+        np.testing.assert_array_equal(seen(shared, TABLE), seen(own, TABLE))
 
 
 def test_columns_that_become_constant_in_a_part_of_the_rows():
     some = np.flatnonzero((frame()["few"] == "a") & (frame()["two"] == "no"))
     for way in WAYS:
         view = DenseView(way)
-        X = view.fit_transform(TABLE.take(some), RARE[some], None, FOLD[some])
+        X = learned(view, TABLE.take(some), RARE[some], None, FOLD[some])
         assert np.isfinite(X).all() or way == "raw"
-        assert view.transform(TABLE).shape == (N, X.shape[1])
+        assert seen(view, TABLE).shape == (N, X.shape[1])
 
 
 @pytest.fixture(scope="module")
@@ -177,19 +177,19 @@ def paired():
     y = rng.random(n) < 1 / (1 + np.exp(-odds))
     table, fold = read_table(codes), rng.integers(0, 5, n)
     statistics = TableStatistics()
-    return table, y, fold, statistics, statistics.fit_encode(table, y, None, fold)
+    return table, statistics, statistics.fit_encode(table, y, None, fold)
 
 
 def test_codes_and_pairs_that_tell_something_are_features(paired):
-    table, y, _, statistics, encoded = paired
+    table, statistics, encoded = paired
     view = DenseView("raw")
-    X = view.fit_transform(encoded, y, statistics=statistics)
+    X = view.fit(encoded, None, statistics).transform(encoded)
     known = dict(zip(view.feature_names_, view.second_column_.tolist(), strict=True))
     assert known["a & b: log-odds"] == 1
     assert known["c: log-odds"] == known["a"] == -1
-    assert view.transform(table).shape == X.shape
+    assert seen(view, table).shape == X.shape
     bounded = DenseView("quantiles")
-    bounded.fit_transform(encoded, y, statistics=statistics)
+    bounded.fit(encoded, None, statistics)
     # A code stays a number, whatever its values say one by one.
     assert {"c", "c: log-odds", "a & b: log-odds"} <= set(bounded.feature_names_)
 
@@ -198,18 +198,13 @@ def test_views_by_name_are_new_each_time():
     for name, make in VIEWS.items():
         view = make()
         assert view is not make()
-        X = view.fit_transform(TABLE, RARE, None, FOLD)
-        assert view.transform(TABLE).shape == X.shape, name
+        X = learned(view, TABLE, RARE, None, FOLD)
+        assert seen(view, TABLE).shape == X.shape, name
 
 
-def test_what_is_lacking_is_told():
+def test_an_unknown_way_is_told():
     with pytest.raises(ValueError, match="numbers='log' must be one of 'quantiles'"):
-        DenseView("log").fit_transform(TABLE, RARE, None, FOLD)
-    with pytest.raises(ValueError, match="need the folds of the rows"):
-        DenseView().fit_transform(TABLE, RARE)
-    encoded = TableStatistics().fit_encode(TABLE, RARE, None, FOLD)
-    with pytest.raises(ValueError, match="needs the statistics that encoded it"):
-        DenseView().fit_transform(encoded, RARE)
+        learned(DenseView("log"), TABLE, RARE, None, FOLD)
 
 
 def test_a_word_never_seen_is_the_commonest_one_where_training_knew_all_words():
@@ -221,8 +216,8 @@ def test_a_word_never_seen_is_the_commonest_one_where_training_knew_all_words():
     new = pd.DataFrame({"word": ["new", None, "a", "b", "c"], "number": np.zeros(5)})
     for way in WAYS:
         view = DenseView(way)
-        view.fit_transform(table, y, None, FOLD)
-        unseen, missing, a, b, c = view.transform(read_table(new, like=table.remembered))
+        learned(view, table, y, None, FOLD)
+        unseen, missing, a, b, c = seen(view, read_table(new, like=table.remembered))
         np.testing.assert_array_equal(unseen, a)
         np.testing.assert_array_equal(missing, a)
         assert not (a == b).all()

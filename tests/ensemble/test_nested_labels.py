@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws
-from encoding.label_tables import folded_rows, little_is_enough
+from encoding.label_tables import folded_rows, little_is_enough, seen
 from ensemble.quick_members import MeanDifference
 from made_models import made_model
 from made_tables import skimmed_shops
@@ -281,7 +281,7 @@ def test_a_model_of_codes_is_the_mean_of_its_folds_saved_and_exported(member, ki
     by_fold = [
         function.scores(X[:, folds.features_of(k)]) for k, function in enumerate(fitted.functions)
     ]
-    X = model.views_[member.view].transform(read_table(new, like=rows.table.remembered))
+    X = seen(model.views_[member.view], read_table(new, like=rows.table.remembered))
     np.testing.assert_allclose(used.function.scores(X), np.mean(by_fold, axis=0), atol=atol)
     save_model(tmp_path / "model.rareclass", made_model(ENCODER, CombinedRanking.of(model)))
     opened = load_model(tmp_path / "model.rareclass").estimator

@@ -160,8 +160,8 @@ class TableStatistics:
         self,
         table: TypedTable,
         y: NDArray[np.bool_],
-        weight: Floats | None = None,
-        fold: NDArray[np.integer] | None = None,
+        weight: Floats | None,
+        fold: NDArray[np.integer],
         moment: NDArray[np.integer] | None = None,
         sets: Sequence[TrainingPart] | None = None,
     ) -> EncodedTable:
@@ -171,10 +171,8 @@ class TableStatistics:
         any whole numbers; moment: the place of each row in time, where folds were drawn at random
         and it is known. `sets` are the rows whose labels are learned from; by default all rows, in
         the parts that `fold` makes. Rows of a set get what its other parts say, others what all of
-        it says. Raises `ValueError` where there are no folds.
+        it says.
         """
-        if fold is None:
-            raise ValueError("statistics of categories need the folds of the rows: pass fold.")
         y, fold = np.asarray(y, np.bool_), np.asarray(fold)
         used = None if weight is None else np.asarray(weight, np.float64)
         shares = np.ones(table.n_rows) if used is None else used
@@ -414,22 +412,6 @@ def rows_of_text(column: TypedColumn, components: TextComponents) -> Floats:
     used, position = np.unique(column.values, return_inverse=True)
     zeros = np.zeros((int(len(used) > 0 and used[0] < 0), len(components.directions_)))
     return np.vstack([zeros, components.transform(column.levels[used[used >= 0]])])[position]
-
-
-def statistics_of(
-    table: TypedTable | EncodedTable,
-    y: NDArray[np.bool_],
-    weight: Floats | None,
-    fold: NDArray[np.integer] | None,
-    statistics: TableStatistics | None,
-) -> tuple[TableStatistics, EncodedTable]:
-    """The statistics given with the rows that they encoded, or such of a view's own."""
-    if isinstance(table, EncodedTable):
-        if statistics is None:
-            raise ValueError("an encoded table needs the statistics that encoded it.")
-        return statistics, table
-    own = TableStatistics()
-    return own, own.fit_encode(table, y, weight, fold)
 
 
 def known_words(column: TypedColumn, weight: Floats) -> KnownWords:

@@ -11,8 +11,7 @@ from scipy import sparse
 from rareclass.encoding.bounded_numbers import HOWS, BoundedNumbers
 from rareclass.encoding.dates_and_texts import COMPONENTS
 from rareclass.encoding.label_statistics import LabelFeatures, LabelStatistics
-from rareclass.encoding.table_statistics import EncodedTable, TableStatistics, statistics_of
-from rareclass.encoding.typed_table import TypedTable
+from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
 
 Floats = NDArray[np.float64]
 
@@ -52,18 +51,15 @@ class SparseView:
     def __init__(self, pairs: bool = True) -> None:
         self.pairs = pairs
 
-    def fit_transform(
+    def fit(
         self,
-        table: TypedTable | EncodedTable,
-        y: NDArray[np.bool_],
-        weight: Floats | None = None,
-        fold: NDArray[np.integer] | None = None,
-        statistics: TableStatistics | None = None,
+        encoded: EncodedTable,
+        weight: Floats | None,
+        statistics: TableStatistics,
         rows_of_labels: Sequence[NDArray[np.intp]] | None = None,
-    ) -> "sparse.csr_matrix":
-        """Learn from the rows and return them: as `DenseView.fit_transform`."""
-        self.statistics_, encoded = statistics_of(table, y, weight, fold, statistics)
-        known = self.statistics_
+    ) -> "SparseView":
+        """Learn from rows that `statistics` encoded, whatever their labels are."""
+        known = self.statistics_ = statistics
         shares = np.ones(encoded.n_rows) if weight is None else weight
         # Of each set of labels by itself: another set's codes change nothing.
         every = {pair for labels in range(len(known.labels_)) for pair in self._paired_by(labels)}
@@ -83,7 +79,7 @@ class SparseView:
         self.n_features_ = begin
         pairs = np.repeat(np.array(origins, np.int64).reshape(-1, 2), sizes, axis=0)
         self.source_column_, self.second_column_ = pairs.T
-        return self._matrix(encoded)
+        return self
 
     def features_of(self, labels: int) -> NDArray[np.intp]:
         """Return the features that count for a set of labels: not those of codes it leaves out."""
@@ -108,12 +104,6 @@ class SparseView:
         widest = sorted(kept, key=lambda k: -len(known.level_weights_[k]))[:_MOST_PAIRED]
         return list(combinations(sorted(widest), 2))
 
-    def transform(self, table: TypedTable | EncodedTable) -> "sparse.csr_matrix":
-        """Rows as a CSR matrix: (n_rows, n_features)."""
-        if isinstance(table, TypedTable):
-            table = self.statistics_.encode(table)
-        return self._matrix(table)
-
     def check_parts(self) -> None:
         """Raise `ValueError` where a bucket would stand beside the matrix."""
         for columns in self.columns_:
@@ -122,7 +112,8 @@ class SparseView:
             if len(columns) and not -1 <= columns.min() <= columns.max() < self.n_features_:
                 raise ValueError(f"columns_ point beyond {self.n_features_} features")
 
-    def _matrix(self, encoded: EncodedTable) -> "sparse.csr_matrix":
+    def transform(self, encoded: EncodedTable) -> "sparse.csr_matrix":
+        """Rows as a CSR matrix: (n_rows, n_features)."""
         each = zip(self._buckets(encoded), self.columns_, strict=True)
         columns = [column[buckets] for (buckets, _), column in each]
         joined = np.stack(columns, axis=1) if columns else np.empty((encoded.n_rows, 0), np.int32)
@@ -220,23 +211,6 @@ class DenseView:
     def __init__(self, numbers: str = "quantiles") -> None:
         self.numbers = numbers
 
-    def fit_transform(
-        self,
-        table: TypedTable | EncodedTable,
-        y: NDArray[np.bool_],
-        weight: Floats | None = None,
-        fold: NDArray[np.integer] | None = None,
-        statistics: TableStatistics | None = None,
-        rows_of_labels: Sequence[NDArray[np.intp]] | None = None,
-    ) -> Floats:
-        """Learn from the rows and return them: (n_rows, n_features), C order.
-
-        What looks at y is that of the other parts. With `statistics`, which views may share,
-        `table` is what their ``fit_encode`` returned for these rows, labels and weights.
-        """
-        found, encoded = statistics_of(table, y, weight, fold, statistics)
-        return self.fit(encoded, weight, found, rows_of_labels).transform(encoded)
-
     def fit(
         self,
         encoded: EncodedTable,
@@ -278,11 +252,10 @@ class DenseView:
         """Return the features that count for one set of labels: not those of the others."""
         return np.flatnonzero((self.labels_of_ < 0) | (self.labels_of_ == labels))
 
-    def transform(self, table: TypedTable | EncodedTable) -> Floats:
+    def transform(self, encoded: EncodedTable) -> Floats:
         """Rows as a matrix: (n_rows, n_features), C order."""
-        if isinstance(table, TypedTable):
-            table = self.statistics_.encode(table)
-        return _joined(self._blocks(table), table.n_rows)
+        values = [block.values for block in self._blocks(encoded)]
+        return np.hstack([np.empty((encoded.n_rows, 0)), *values])
 
     def markers(self) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Return the numbers with a marker of missing cells, its mean and its deviation."""
@@ -461,11 +434,6 @@ class CentredColumns:
     def transform(self, X: Floats) -> Floats:
         """Return the columns clipped to their range, centred and scaled."""
         return (np.clip(X, self.low_, self.high_) - self.mean_) / self.scale_
-
-
-def _joined(blocks: list[_FeatureBlock], n_rows: int) -> Floats:
-    """The features of all blocks side by side, C order."""
-    return np.hstack([np.empty((n_rows, 0)), *(block.values for block in blocks)])
 
 
 VIEWS: dict[str, Callable[[], DenseView | SparseView]] = {

@@ -165,7 +165,7 @@ class _Way(NamedTuple):
         statistics, view = TableStatistics(absolute_time), DenseView("raw")
         labels = learned.is_rare, learned.weight, halves(learned.table.n_rows)
         encoded = statistics.fit_encode(learned.table, *labels)
-        X = view.fit_transform(encoded, *labels, statistics)
+        X = view.fit(encoded, learned.weight, statistics).transform(encoded)
         names = [name for name, _ in statistics.columns_]
         new = view.transform(statistics.encode(tested.table))
         return cls(view, names, learned, X, tested, new)

@@ -324,11 +324,9 @@ class TrainingViews:
         from rareclass.ensemble.members.member import EncodedFolds
 
         rows, view = self.rows, VIEWS[name]()
-        X = view.fit_transform(
-            self.encoded_table, rows.is_rare, rows.weight, rows.fold, self.statistics,
-            [each.rows for each in self.sets],
-        )  # fmt: skip
-        self.views[name] = view
+        of_sets = [each.rows for each in self.sets]
+        view.fit(self.encoded_table, rows.weight, self.statistics, of_sets)
+        self.views[name], X = view, view.transform(self.encoded_table)
         every = EncodedFolds(X, rows.is_rare, rows.weight, rows.held_out_fold, 0, 1)
         features = [self._features_of(view, k) for k in range(rows.n_folds)]
         sees_all = all(len(each) == X.shape[1] for each in features)
