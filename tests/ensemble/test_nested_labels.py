@@ -277,7 +277,7 @@ def test_a_model_of_codes_is_the_mean_of_its_folds_saved_and_exported(member, ki
     made = TrainingViews(rows)
     folds, view = made.folds(member.view, 0, 1), made.views[member.view]
     (fitted,) = member.cross_fit(folds)
-    X = view.transform(read_table(new, like=rows.table.remembered))
+    X = seen(view, read_table(new, like=rows.table.remembered))
     by_fold = [
         function.scores(X[:, folds.features_of(k)]) for k, function in enumerate(fitted.functions)
     ]

@@ -245,11 +245,8 @@ def test_rows_in_parts_are_chosen_in_order():
 
 def test_stretches_of_a_whole_are_rows_of_their_own():
     X = np.arange(30.0).reshape(10, 3)
-    parts = [
-        ArrayRows(from_arrays(X[a:b], None).source, block_rows=2).starting_at(first)
-        for a, b, first in ((0, 4, 0), (4, 10, 7))
-    ]
-    joined = ArrayRows.joined(parts)
+    source = from_arrays(X, None).source
+    joined = ArrayRows(source, block_rows=2, stretches=[(0, 4), (7, 13)])
     np.testing.assert_array_equal(joined.numbers, [0, 1, 2, 3, 7, 8, 9, 10, 11, 12])
     np.testing.assert_array_equal(joined.map(places), joined.numbers)
     np.testing.assert_array_equal(joined.take(np.array([9, 0, 4])), X[[9, 0, 4]])

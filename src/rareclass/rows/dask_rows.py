@@ -209,21 +209,17 @@ class DaskRows:
         return part
 
     def _bring(self, stretches: Sequence[tuple[int, int]], keeps_arrays: bool) -> ArrayRows:
-        X = self.take(_numbers(stretches))
-        parts, n_before = [], 0
-        for start, stop in stretches:
-            rows = ArrayRows(
-                RowSource.of_array(X[n_before : n_before + stop - start]),
-                None,
-                None if self._weight is None else self._weight[start:stop],
-                block_rows=self._block_rows,
-                budget=self.budget,
-                n_jobs=self.n_threads,
-                keeps_arrays=keeps_arrays,
-            )
-            n_before += stop - start
-            parts.append(rows.starting_at(start))
-        return ArrayRows.joined(parts)
+        numbers = _numbers(stretches)
+        return ArrayRows(
+            RowSource.of_array(self.take(numbers)),
+            None,
+            None if self._weight is None else self._weight[numbers],
+            block_rows=self._block_rows,
+            budget=self.budget,
+            n_jobs=self.n_threads,
+            keeps_arrays=keeps_arrays,
+            stretches=stretches,
+        )
 
     def __reduce__(self) -> Any:
         raise TypeError("rows in parts stay where they are and cannot be pickled.")

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from rareclass.labels.two_classes import RowNumbers
 from rareclass.machine import one_blas_thread
 from rareclass.parameters import is_whole
 from rareclass.rows.protocol import Block, Budget, Memo, Rows, runs
-from rareclass.rows.source import RowSource, stacked
+from rareclass.rows.source import RowSource
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -97,38 +97,6 @@ def check_jobs(n_jobs: int | None) -> None:
         raise ValueError(f"n_jobs={n_jobs!r} must be a whole number of threads, -1 or None.")
 
 
-class Stretch(NamedTuple):
-    """Consecutive rows of a whole that one source has.
-
-    `chosen` are their numbers in the source, None for all of it; `weight` is None where each
-    counts once; `first` is the number of the first of them among the rows of the whole.
-    """
-
-    source: RowSource
-    chosen: RowNumbers | None
-    weight: np.ndarray | None
-    first: int = 0
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.source.n_rows if self.chosen is None else len(self.chosen)
-
-    def take(self, start: int, stop: int) -> Any:
-        """Rows by their place here."""
-        if self.chosen is None:
-            return self.source.take(slice(start, stop))
-        return self.source.take(self.chosen[start:stop])
-
-    def pick(self, places: np.ndarray) -> Any:
-        """A few rows by their place here."""
-        return self.source.take(places if self.chosen is None else self.chosen[places])
-
-    def weights(self, start: int, stop: int) -> np.ndarray:
-        """Weights of consecutive rows."""
-        return np.ones(stop - start) if self.weight is None else self.weight[start:stop]
-
-
 class ArrayRows:
     """Chosen rows of an array, in blocks, with weights and a memory budget.
 
@@ -153,6 +121,9 @@ class ArrayRows:
         Whether large arrays of a block are worth remembering.
     blocks_a_thread : int
         A thread is started only for so many.
+    stretches : sequence of (int, int) or None
+        From which number to which the rows are those of a whole, stretch by stretch in increasing
+        order; None where they are a whole themselves.
     """
 
     def __init__(
@@ -166,13 +137,19 @@ class ArrayRows:
         n_jobs: int | None = None,
         keeps_arrays: bool = True,
         blocks_a_thread: int = _BLOCKS_A_THREAD,
+        stretches: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        stretch = Stretch(source, index, weight)
-        self.n_rows, self.n_features = stretch.n_rows, source.n_features
-        self._stretches, self._is_whole = [stretch], True
-        # Of each block: the number of its stretch, and the places of its rows in it.
-        starts = range(0, self.n_rows, block_rows)
-        self._places = [(0, start, min(start + block_rows, self.n_rows)) for start in starts]
+        self.n_rows = source.n_rows if index is None else len(index)
+        self.n_features = source.n_features
+        self._source, self._index, self._weight = source, index, weight
+        self._is_whole, n_before = stretches is None, 0
+        # Of each block: the places of its rows here, and what their numbers in the whole are more.
+        self._places: list[tuple[int, int, int]] = []
+        for first, end in stretches or [(0, self.n_rows)]:
+            shift = first - n_before
+            for start in range(n_before, end - shift, block_rows):
+                self._places.append((start, min(start + block_rows, end - shift), shift))
+            n_before = end - shift
         self.budget = budget or Budget(0)
         check_jobs(n_jobs)
         self._n_jobs = n_jobs
@@ -181,25 +158,6 @@ class ArrayRows:
         # Parts that `every` made: questions about one of them share passes.
         self._parts: dict[tuple[int, int, bool], ArrayRows] = {}
         self._workers = Workers()
-
-    @classmethod
-    def joined(cls, parts: Sequence["ArrayRows"]) -> "ArrayRows":
-        """Some stretches of a whole as rows of their own, with what their blocks remember."""
-        joined = object.__new__(cls)
-        joined.__dict__.update(parts[0].__dict__, _is_whole=False, _parts={})
-        joined._stretches = [stretch for part in parts for stretch in part._stretches]
-        joined._memos = [memo for part in parts for memo in part._memos]
-        joined._places, n_before = [], 0
-        for part in parts:
-            joined._places += [(k + n_before, start, stop) for k, start, stop in part._places]
-            n_before += len(part._stretches)
-        joined.n_rows = sum(part.n_rows for part in parts)
-        return joined
-
-    def starting_at(self, first: int) -> "ArrayRows":
-        """Number these rows from `first` in a whole, before any block is made."""
-        self._stretches = [each._replace(first=first) for each in self._stretches]
-        return self
 
     def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> "ArrayRows":
         """Every `stride`-th of the `runs` of these rows.
@@ -212,7 +170,7 @@ class ArrayRows:
             part.__dict__.update(self.__dict__, _keeps_arrays=keeps_arrays, _parts={})
             if stride > 1 or first:
                 part._places, part._memos = self._cut_to_runs(stride, first)
-                part.n_rows = sum(stop - start for _, start, stop in part._places)
+                part.n_rows = sum(stop - start for start, stop, _ in part._places)
                 part._is_whole = self._is_whole and part.n_rows == self.n_rows
             self._parts[stride, first, keeps_arrays] = part
         return self._parts[stride, first, keeps_arrays]
@@ -220,10 +178,9 @@ class ArrayRows:
     def _cut_to_runs(self, stride: int, first: int) -> tuple[list[tuple[int, int, int]], list]:
         """Return the blocks of some runs: their places, and what each remembers."""
         places, memos = [], []
-        for (k, start, stop), memo in zip(self._places, self._memos, strict=True):
-            before = self._stretches[k].first
-            for begin, end in runs(before + start, before + stop, stride, first):
-                places.append((k, begin - before, end - before))
+        for (start, stop, shift), memo in zip(self._places, self._memos, strict=True):
+            for begin, end in runs(start + shift, stop + shift, stride, first):
+                places.append((begin - shift, end - shift, shift))
                 memos.append(memo if end - begin == stop - start else Memo(self.budget))
         return places, memos
 
@@ -232,19 +189,19 @@ class ArrayRows:
         """Row numbers in the whole."""
         if self._is_whole:
             return slice(None)
-        if not self._places:
-            return np.empty(0, dtype=np.int64)
-        firsts = [stretch.first for stretch in self._stretches]
-        each = [np.arange(start, stop) + firsts[k] for k, start, stop in self._places]
-        return np.concatenate(each)
+        each = [np.arange(start + shift, stop + shift) for start, stop, shift in self._places]
+        return np.concatenate([np.empty(0, np.int64), *each])
 
     @property
     def weight(self) -> np.ndarray:
         """Weight of each row, shape (n_rows,)."""
         if self._is_whole:
-            return self._stretches[0].weights(0, self.n_rows)
-        weights = [self._stretches[k].weights(start, stop) for k, start, stop in self._places]
-        return np.concatenate(weights) if weights else np.empty(0)
+            return self._weights(0, self.n_rows)
+        each = [self._weights(start, stop) for start, stop, _ in self._places]
+        return np.concatenate([np.empty(0), *each])
+
+    def _weights(self, start: int, stop: int) -> np.ndarray:
+        return np.ones(stop - start) if self._weight is None else self._weight[start:stop]
 
     @cached_property
     def n_threads(self) -> int:
@@ -271,12 +228,10 @@ class ArrayRows:
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """The blocks in row order, from the `first` of them on."""
-        for number in range(first, len(self._places)):
-            k, start, stop = self._places[number]
-            stretch = self._stretches[k]
-            weight, take = stretch.weights(start, stop), partial(stretch.take, start, stop)
-            start, stop = start + stretch.first, stop + stretch.first
-            yield Block(start, stop, weight, self._memos[number], self._keeps_arrays, take)
+        every = zip(self._places, self._memos, strict=True)
+        for (start, stop, shift), memo in islice(every, first, None):
+            weight, take = self._weights(start, stop), partial(self._pick, slice(start, stop))
+            yield Block(start + shift, stop + shift, weight, memo, self._keeps_arrays, take)
 
     def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
         """Add ``fn(block, *broadcast)``, a tuple of numbers and arrays, over all blocks."""
@@ -304,18 +259,12 @@ class ArrayRows:
     def take(self, index: np.ndarray) -> Any:
         """A few rows by their number among these rows."""
         if self._is_whole:
-            return self._stretches[0].pick(index)
-        index = np.asarray(index, dtype=np.intp)
-        chosen = np.array(self._places)
-        ends = np.cumsum(chosen[:, 2] - chosen[:, 1])
-        of_block = np.searchsorted(ends, index, side="right")
-        stretch, places = chosen[of_block, 0], index - ends[of_block] + chosen[of_block, 2]
-        order = np.argsort(stretch, kind="stable")
-        parts = [
-            self._stretches[stretch[some[0]] if len(some) else 0].pick(places[some])
-            for some in np.split(order, np.flatnonzero(np.diff(stretch[order])) + 1)
-        ]
-        return stacked(parts)[np.argsort(order)]
+            return self._pick(index)
+        places = np.concatenate([np.arange(start, stop) for start, stop, _ in self._places])
+        return self._pick(places[np.asarray(index, dtype=np.intp)])
+
+    def _pick(self, places: slice | np.ndarray) -> Any:
+        return self._source.take(places if self._index is None else self._index[places])
 
     def _run(self, work: Callable[[Iterator[Block]], Any]) -> Iterator[Any]:
         """``work`` on consecutive groups of blocks, in their order.

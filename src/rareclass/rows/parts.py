@@ -57,8 +57,9 @@ class Piece:
             budget=Budget(self.budget, self.reserve),
             n_jobs=1,
             keeps_arrays=self.keeps_arrays,
+            stretches=[(self.first, self.first + self.n_rows)],
         )
-        return rows.starting_at(self.first).every(self.stride, self.first_run, self.keeps_arrays)
+        return rows.every(self.stride, self.first_run, self.keeps_arrays)
 
 
 class HeldPart:
