@@ -31,8 +31,8 @@ MOST_CODE = {
     "cli": 2903,
     "compare": 1368,
     "decide": 1837,
-    "encoding": 2845,
-    "ensemble": 2924,
+    "encoding": 2808,
+    "ensemble": 2922,
     "estimators": 348,
     "explain": 361,
     "fit": 1834,
@@ -48,13 +48,13 @@ MOST_CODE = {
     "ranking": 3729,
     "report": 3122,
     "review": 1060,
-    "rows": 1800,
+    "rows": 1761,
     "serving": 1429,
     "single files": 2070,
     "stream": 1944,
-    "tables": 4129,
+    "tables": 4119,
 }
-MOST_LINES = {"src/rareclass": 74_143, "tests": 53_597, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 74_026, "tests": 53_602, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

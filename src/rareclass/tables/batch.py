@@ -123,16 +123,16 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
     what they are stored as, an enumeration its words. Types that hold neither numbers, words nor
     times stay: lists, bytes, intervals (`is_plain`).
     """
-    return pa.schema([f.with_type(plain_type(f.type, f.metadata)) for f in schema])
+    kinds = [plain_array(pa.nulls(0, f.type), f.metadata).type for f in schema]
+    return pa.schema([f.with_type(kind) for f, kind in zip(schema, kinds, strict=True)])
 
 
 def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch with the types of its `plain_schema`."""
     if batch.schema.equals(schema):
         return batch
-    columns = [
-        plain_array(column, field.type) for column, field in zip(batch.columns, schema, strict=True)
-    ]
+    given = zip(batch.columns, batch.schema, strict=True)
+    columns = [plain_array(column, field.metadata) for column, field in given]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -153,28 +153,35 @@ def _is_known_zone(zone: str) -> bool:
     return True
 
 
-def plain_type(kind: pa.DataType, metadata: dict[bytes, bytes] | None = None) -> pa.DataType:
-    """Return the type that `plain_schema` gives a column."""
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return plain_type(kind.value_type)
+def plain_array(column: pa.Array, metadata: dict[bytes, bytes] | None = None) -> pa.Array:
+    """Return an array in the type that `plain_schema` gives a field with such metadata."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return plain_array(column.dictionary_decode())
+    if pa.types.is_run_end_encoded(kind):
+        return plain_array(pc.run_end_decode(column))
     if pa.types.is_decimal(kind) and not is_plain(kind):
-        n_digits = kind.precision - min(0, kind.scale)
-        if n_digits <= _MOST_DIGITS:
-            return pa.decimal128(n_digits, max(0, kind.scale))
-        return pa.float64() if kind.scale > 0 else pa.string()
+        return column.cast(_plain_decimal(kind))
     if pa.types.is_float16(kind):
-        return pa.float32()
+        return column.cast(pa.float32())
     if pa.types.is_timestamp(kind) and kind.tz and _OFFSET.fullmatch(kind.tz):
-        return pa.string()
+        return _with_offset(column)
     if isinstance(kind, pa.UuidType):
-        return pa.string()
+        digits = [None if cell is None else cell.hex() for cell in column.storage.to_pylist()]
+        cuts = [h and f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}" for h in digits]
+        return pa.array(cuts, pa.string())
     if isinstance(kind, pa.OpaqueType):
         if kind.type_name == "numeric":
-            return _plain_numeric(metadata or {})
-        return pa.string() if pa.types.is_string(kind.storage_type) else kind
-    if isinstance(kind, pa.BaseExtensionType):
-        return plain_type(kind.storage_type)
-    return kind
+            return column.storage.cast(_plain_numeric(metadata or {}))
+        return column.storage if pa.types.is_string(kind.storage_type) else column
+    return plain_array(column.storage) if isinstance(column, pa.ExtensionArray) else column
+
+
+def _plain_decimal(kind: pa.DataType) -> pa.DataType:
+    n_digits = kind.precision - min(0, kind.scale)
+    if n_digits <= _MOST_DIGITS:
+        return pa.decimal128(n_digits, max(0, kind.scale))
+    return pa.float64() if kind.scale > 0 else pa.string()
 
 
 def _plain_numeric(metadata: dict[bytes, bytes]) -> pa.DataType:
@@ -182,25 +189,6 @@ def _plain_numeric(metadata: dict[bytes, bytes]) -> pa.DataType:
     modifier = int(metadata.get(b"POSTGRESQL:typmod", -1)) - 4
     is_whole = modifier >= 0 and modifier & 0x7FF == 0
     return pa.string() if is_whole and modifier >> 16 > _EXACT_DIGITS else pa.float64()
-
-
-def plain_array(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return an array with the type that `plain_schema` gives it."""
-    if column.type == wanted:
-        return column
-    if pa.types.is_dictionary(column.type):
-        return plain_array(column.dictionary_decode(), wanted)
-    if pa.types.is_run_end_encoded(column.type):
-        return plain_array(pc.run_end_decode(column), wanted)
-    if isinstance(column.type, pa.UuidType):
-        digits = [None if cell is None else cell.hex() for cell in column.storage.to_pylist()]
-        cuts = [h and f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}" for h in digits]
-        return pa.array(cuts, pa.string())
-    if isinstance(column, pa.ExtensionArray):
-        return plain_array(column.storage, wanted)
-    if pa.types.is_timestamp(column.type) and pa.types.is_string(wanted):
-        return _with_offset(column)
-    return column.cast(wanted)
 
 
 def _with_offset(times: pa.Array) -> pa.Array:

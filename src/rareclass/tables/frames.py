@@ -17,7 +17,7 @@ from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.two_classes import unmasked
-from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
+from rareclass.tables.batch import BYTES, is_plain, plain_array, type_in_words
 from rareclass.tables.cells import is_missing
 from rareclass.tables.reading import text_of_values
 
@@ -242,13 +242,14 @@ def frame_of_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
     empty. Raises `InputError` in a process that was forked after the first table.
     """
     check_not_forked()
-    schema = plain_schema(rows.schema)
     columns = []
-    for column, kind in zip(rows.columns, schema.types, strict=True):
+    for column, field in zip(rows.columns, rows.schema, strict=True):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        plain = [plain_array(chunk, kind) for chunk in chunks] or [pa.array([], kind)]
+        plain = (
+            plain_array(chunk, field.metadata) for chunk in chunks or [pa.nulls(0, field.type)]
+        )
         columns.append(pa.chunked_array(map(_known_to_polars, plain)))
-    frame = pl.from_arrow(pa.Table.from_arrays(columns, schema.names))
+    frame = pl.from_arrow(pa.Table.from_arrays(columns, rows.schema.names))
     assert isinstance(frame, pl.DataFrame)
     return frame
 
