@@ -31,7 +31,7 @@ MOST_CODE = {
     "cli": 2903,
     "compare": 1368,
     "decide": 1837,
-    "encoding": 2808,
+    "encoding": 2815,
     "ensemble": 2922,
     "estimators": 348,
     "explain": 361,
@@ -50,11 +50,11 @@ MOST_CODE = {
     "review": 1060,
     "rows": 1761,
     "serving": 1429,
-    "single files": 2070,
+    "single files": 2071,
     "stream": 1944,
-    "tables": 4119,
+    "tables": 4134,
 }
-MOST_LINES = {"src/rareclass": 74_026, "tests": 53_602, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 74_052, "tests": 53_657, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

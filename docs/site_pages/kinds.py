@@ -77,6 +77,11 @@ FINDINGS: dict[F, Entry] = {
     F.ID_LIKE: Entry(
         "A column names rows and is left out.", "Use it with `--keep`, or as a category."
     ),
+    F.UNUSABLE: Entry(
+        "A column holds lists, objects, bytes or another type that is neither numbers, words nor "
+        "times, and is left out.",
+        "Turn it into columns of numbers or words.",
+    ),
     F.CONSTRAINT_NOT_MET: Entry(
         "No threshold keeps the rule at this confidence; the nearest one is used.",
         "Lower the confidence, weaken the rule, or label more rows.",

@@ -38,6 +38,7 @@ class FindingKind(StrEnum):
     UNREAD_DATES = "dates read as words"
     NO_ZONE = "times without a zone"  # where training had one
     ID_LIKE = "id-like column"
+    UNUSABLE = "column that cannot be used"
     # thresholds and calibration
     CONSTRAINT_NOT_MET = "constraint not met"
     NO_ALERTS = "no held-out alerts"

@@ -3,6 +3,7 @@
 import datetime as dt
 from functools import cache
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,9 +17,10 @@ from draws import draws
 from faults import refused
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
-from rareclass.findings import finding_of
+from rareclass.findings import FindingKind, finding_of
 
 N = 50
+WAVE = np.sin(np.arange(N))
 WORDS = ["red", "blue", "", None, "  "]
 
 
@@ -160,9 +162,8 @@ NO_TABLES = [
     (pa.table([[1], [2]], names=["a", "a"]), ErrorKind.COLUMN_NAMES, "'a'"),
     (np.ones((1, 2)), ErrorKind.TOO_FEW_ROWS, "n_samples=1"),
     (np.ones((0, 2)), ErrorKind.TOO_FEW_ROWS, "n_samples=0"),
-    (np.ones((3, 2)), ErrorKind.MISSING_COLUMN, "'x0' is always 1; 'x1'"),
+    (np.ones((3, 2)), ErrorKind.MISSING_COLUMN, "'x0': always 1; 'x1': always"),
     (np.array([[1.0], [-np.inf]]), ErrorKind.CELL, "-inf"),
-    (np.array([[(1, 2)], [3]], dtype=object), ErrorKind.CELL, "tuple"),
 ]
 
 
@@ -236,21 +237,32 @@ def test_names_and_masks_of_any_table_stay():
         assert len(read_table(each, read.remembered).columns) == 2
 
 
-def test_lists_in_a_dictionary_are_refused_as_lists_are():
+def lists_of_categories():
     places = pa.array(np.arange(N) % 2, pa.int8())
-    structs = pa.DictionaryArray.from_arrays(places, pa.array([{"b": 1}, {"b": 2}]))
-    with refused(ErrorKind.CELL, column="a", says="Struct({'b': Int64}), which are neither"):
-        read_table(pa.table({"a": structs}))
+    return pa.DictionaryArray.from_arrays(places, pa.array([{"b": 1}, {"b": 2}]))
 
 
 @pytest.mark.parametrize(
-    "two", [[(1,), (2,)], [frozenset("a"), "b"], [1j, 2j], [b"a", b"b"], [object(), object()]]
+    "two",
+    [[(1,), 3], [frozenset("a"), "b"], [1j, 2j], [b"a", b"b"], [object(), object()], None],
 )
-def test_objects_without_a_text_of_their_own_are_refused(two):
-    cells = np.array([*two, None], dtype=object)[np.arange(N) % 3]
-    for column in (pd.Series(cells), pd.Series(cells).astype("category")):
-        with refused(ErrorKind.CELL, column="a", says="which are neither"):
-            read_table(pd.DataFrame({"a": column}))
+def test_objects_without_a_text_of_their_own_are_left_out(two):
+    if two is None:
+        tables = [pa.table({"a": lists_of_categories(), "n": WAVE})]
+    else:
+        cells = np.array([*two, None], dtype=object)[np.arange(N) % 3]
+        columns = [pd.Series(cells), pd.Series(cells).astype("category")]
+        tables = [pd.DataFrame({"a": column, "n": WAVE}) for column in columns]
+    for table in tables:
+        with pytest.warns(UserWarning, match="'a' is left out: cells of type") as told:
+            read = read_table(table)
+        assert [finding_of(each.message).kind for each in told] == [FindingKind.UNUSABLE]
+        assert (read.names, read.remembered[0].kind) == (["n"], "unusable")
+        with (
+            pytest.warns(UserWarning, match="left out"),
+            refused(ErrorKind.MISSING_COLUMN, says="'a': cells of type"),
+        ):
+            read_table(nw.from_native(table).select("a").to_native())
 
 
 CELLS = st.one_of(

@@ -18,6 +18,7 @@ from rareclass.encoding.schema import find_schema
 from rareclass.encoding.training_table import plan_reading, read_training_table
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
+from rareclass.findings import FindingKind, finding_of
 from rareclass.fit.rows_on_disk import plan_memory
 from rareclass.folds.dealing import group_numbers
 from rareclass.tables.databases import DatabaseAddress, Query
@@ -135,11 +136,22 @@ def test_a_type_that_can_be_read_is(tmp_path, name):
     find_schema(batch, "y").check(batch)
 
 
+def left_out(frame):
+    with pytest.warns(UserWarning, match="left out") as told:
+        table = read_table(frame)
+    (finding,) = [finding_of(each.message) for each in told]
+    assert (finding.kind, finding.values["column"]) == (FindingKind.UNUSABLE, "x")
+    assert table.names == ["n"]
+    assert read_table(frame, like=table.remembered).names == ["n"]
+    assert table.remembered[0].kind == "unusable"
+    return table.remembered[0]
+
+
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path, name):
     cells, kind = UNUSABLE[name]
-    with refused(ErrorKind.CELL, column="x", says=kind):
-        read_table(pa.table({"x": cells, "n": NOISE}))
+    of_frame = left_out(pa.table({"x": cells, "n": NOISE}))
+    assert kind in of_frame.why_dropped
     if name in NO_PARQUET:
         return
     try:
@@ -149,7 +161,7 @@ def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path, name):
     file = open_table(path)
     plan_memory(file, 1 << 40)  # which looks at columns that are dropped, too
     column, number = trained(file).columns
-    assert (column.kind, number.kind) == ("unusable", "number")
+    assert (column.kind, number.kind) == (of_frame.kind, "number")
     assert kind in column.why_dropped
     assert [each.name for each in trained(file, drop=["x"]).columns] == ["n"]
     source = open_source(tmp_path / "t.parquet")
@@ -167,6 +179,8 @@ def test_lists_and_objects_of_json_lines_are_left_out_as_well(tmp_path, cell, fi
     path.write_text("\n".join(map(json.dumps, rows)))
     column, number = trained(open_table(path)).columns
     assert (column.kind, number.kind, column.n_missing) == ("unusable", "number", N // 5)
+    frame = pd.DataFrame({"x": pd.Series(cells, dtype=object), "n": NOISE})
+    assert left_out(frame).n_missing == column.n_missing
     with refused(ErrorKind.LABELS, column="x"):
         read_training_table(plan_reading(open_table(path), "x"))
     source = open_source(path)
@@ -176,6 +190,36 @@ def test_lists_and_objects_of_json_lines_are_left_out_as_well(tmp_path, cell, fi
         group_numbers(pl.Series([[1], [1, 2]]), 2)
 
 
+@pytest.mark.parametrize("cell", [[1], {"a": 1}])
+def test_the_first_rows_of_json_lines_say_for_all_which_columns_have_lists(
+    tmp_path, cell, monkeypatch
+):
+    """Whatever file of a folder a row is in, and wherever reading goes on."""
+    monkeypatch.setattr("rareclass.tables.jsonl.NAMING_ROWS", 10)
+    words = [{"x": "ab"[k % 2], "n": k * 7 % 11, "y": int(k % 5 == 0)} for k in range(20)]
+    rows = [*words, {"x": cell, "n": 1, "y": 1}, *words]
+    for first, rejects in ((rows, [21]), ([{"x": [], "n": 2, "y": 0}, *rows], [])):
+        (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, first)))
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        for name, part in (("1.jsonl", first[:20]), ("2.jsonl", first[20:])):
+            (tmp_path / "parts" / name).write_text("\n".join(map(json.dumps, part)))
+        for path in (tmp_path / "t.jsonl", tmp_path / "parts"):
+            position, rejected, schema = None, [], None
+            for _ in range(6):
+                source = open_source(path, position)
+                batch = source.read(8)
+                source.close()
+                position = json.loads(json.dumps(batch.position))
+                schema = schema or find_schema(batch, "y")
+                rejected += [*batch.rejected, *schema.check(batch)[1]]
+            assert [row.line for row in rejected] == ([1] if rejects and path.is_dir() else rejects)
+            if rejects:
+                with refused(ErrorKind.DAMAGED_FILE, says="column 'x' holds a list or object"):
+                    trained(open_table(path))
+            else:
+                assert trained(open_table(path)).columns[0].kind == "unusable"
+
+
 @pytest.mark.parametrize("name", ["interval", "union", "runs", "list"])
 def test_frames_of_every_make_name_the_type(name):
     cells = (UNUSABLE | {k: v[:2] for k, v in READ.items()})[name][0]
@@ -183,8 +227,7 @@ def test_frames_of_every_make_name_the_type(name):
     if name in READ:
         assert read_table(frame).column("x").kind == "category"
         return
-    with refused(ErrorKind.CELL, column="x"):
-        read_table(frame)
+    left_out(frame)
 
 
 def test_a_query_whose_columns_cannot_be_used_is_read(tmp_path):

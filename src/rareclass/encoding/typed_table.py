@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.rows import LabelledRows, RowSource
-from rareclass.tables.cells import are_plain, is_text_type, type_name
+from rareclass.tables.cells import are_plain, is_text_type
 from rareclass.tables.columns import (
     Column,
     are_too_long,
     describe_column,
     facts_for_kind,
+    facts_of,
     facts_of_words,
 )
-from rareclass.tables.frames import FrameColumn, read_frame, stored_index, unusable
+from rareclass.tables.frames import FrameColumn, read_frame, stored_index
 from rareclass.tables.reading import CellReading, is_usable, read_cells
 from rareclass.tables.text_columns import CellProfile, find_reading
 
@@ -165,15 +166,16 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
     table : TypedTable
         Without the columns that are always the same (silently), and without those that name a row
         instead of describing it (with a warning): strings that are all distinct, whole numbers
-        that are distinct and in order, or distinct and named like an identifier.
+        that are distinct and in order, or distinct and named like an identifier. Columns of lists,
+        bytes and other types that are none of the four kinds are left out, too (with a warning).
 
     Raises
     ------
     InputError
         On a sparse matrix, a lazy frame, a number that is infinite or beyond 3e38, strings that
-        are numbers but for a stray cell or whose commas may mean two things, a type that is
-        neither of the four kinds, a name that occurs twice, no column to learn from; with `like`,
-        on a column that is missing or has a cell that cannot be read.
+        are numbers but for a stray cell or whose commas may mean two things, a name that occurs
+        twice, no column to learn from; with `like`, on a column that is missing or has a cell that
+        cannot be read.
 
     Notes
     -----
@@ -206,7 +208,7 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
     for each in frame.columns:
         column, typed = _understood(each, each.cells.name in index)
         remembered.append(column)
-        if column.is_used:
+        if typed is not None:
             columns.append(typed)
     _check_not_empty(columns, remembered, frame.n_rows)
     return TypedTable(frame.n_rows, tuple(columns), remembered, frame.has_names)
@@ -263,33 +265,41 @@ def _places(codes: NDArray[np.int32]) -> pl.Series:
     return places.set(places < 0, None)
 
 
-def _understood(given: FrameColumn, is_index: bool) -> tuple[Column, TypedColumn]:
-    """Decide what a column of training holds and read its cells; warn of one that names rows."""
+def _understood(given: FrameColumn, is_index: bool) -> tuple[Column, TypedColumn | None]:
+    """Decide what a column of training holds and read its cells; warn of one that is left out."""
     is_text = is_text_type(given.cells.dtype)
     cells = coded_text(given.cells) if is_text else given.cells
     reading, integers = _reading_of(given, cells)
-    typed = _read(cells, reading)
+    typed = cells if reading is None else _read(cells, reading)
     if isinstance(typed, CodedText):
         levels = typed.levels.to_numpy()
         facts = facts_of_words(given.cells.name, levels, typed.counts, len(typed.codes))
     else:
-        facts = facts_for_kind(typed, integers)
+        facts = facts_of(typed) if reading is None else facts_for_kind(typed, integers)
     column = describe_column(
         facts, reading, integers=integers, is_category=given.is_chosen, is_index=is_index
     )
+    why = column.why_dropped
     if column.kind == "id-like":
-        why = column.why_dropped
         warn(
             f"column {column.name!r} is left out: it is {why}, so it names a row instead of "
             "describing it. Make it a categorical column (or a float one, if it is a quantity) to "
             "have it used; drop it to silence this.",
             finding=Finding(FindingKind.ID_LIKE, {"column": column.name, "why": why}),
         )
-    return column, _typed_column(column, typed)
+    elif column.kind == "unusable":
+        warn(
+            f"column {column.name!r} is left out: {why}. Turn it into columns of numbers or words "
+            "to have it used; drop it to silence this.",
+            finding=Finding(FindingKind.UNUSABLE, {"column": column.name, "why": why}),
+        )
+    return column, _typed_column(column, typed) if column.is_used else None
 
 
-def _reading_of(given: FrameColumn, cells: pl.Series | CodedText) -> tuple[CellReading, bool]:
-    """How a column of training is read, and whether its numbers are whole as written."""
+def _reading_of(
+    given: FrameColumn, cells: pl.Series | CodedText
+) -> tuple[CellReading | None, bool]:
+    """How a column of training is read, None for none, and whether its numbers are whole."""
     name, dtype = given.cells.name, given.cells.dtype
     if given.is_chosen and is_usable(dtype):
         return CellReading("string", marks=False), False
@@ -302,8 +312,6 @@ def _reading_of(given: FrameColumn, cells: pl.Series | CodedText) -> tuple[CellR
     else:
         is_too_long = are_too_long(cells)
     found = find_reading(name, dtype, profile, otherwise=_OTHERWISE, is_too_long=is_too_long)
-    if found.reading is None:
-        raise unusable(name, type_name(dtype))
     for note in found.notes:
         if note.kind != FindingKind.CODES:  # the user's own type says so
             note.tell(name)
@@ -375,7 +383,7 @@ def _check_not_empty(columns: list[TypedColumn], remembered: list[Column], n_row
         raise ErrorKind.TOO_FEW_ROWS.error(
             f"X has n_samples={n_rows} rows.", "Give rows of two classes."
         )
-    whys = "; ".join(f"{each.name!r} is {each.why_dropped}" for each in remembered[:6])
+    whys = "; ".join(f"{each.name!r}: {each.why_dropped}" for each in remembered[:6])
     raise ErrorKind.MISSING_COLUMN.error(
         f"X has no column to learn from: {whys or 'it has no columns'}.",
         "Give a column that differs between rows.",

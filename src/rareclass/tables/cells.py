@@ -1,7 +1,7 @@
 """The rules of one cell: what is empty, a number, a truth value, a date, a word."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -295,6 +295,12 @@ def type_name(dtype: pl.DataType) -> str:
     if isinstance(dtype, pl.Struct) and [field.dtype for field in dtype.fields] == [pl.Null()]:
         return dtype.fields[0].name
     return str(dtype)
+
+
+def unusable_cells(name: str, cells: Iterable[Any], source: str) -> pl.Series:
+    """Return cells that cannot be used: which of them are empty, and the name of their type."""
+    kept = [None if is_missing(cell) else {source: None} for cell in cells]
+    return pl.Series(name, kept, pl.Struct({source: pl.Null}))
 
 
 def are_all_missing(cells: pl.Series) -> bool:

@@ -15,10 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.labels.two_classes import unmasked
 from rareclass.tables.batch import BYTES, is_plain, plain_array, type_in_words
-from rareclass.tables.cells import is_missing
+from rareclass.tables.cells import is_missing, type_name, unusable_cells
 from rareclass.tables.reading import text_of_values
 
 _MADE_FOR_CATEGORIES = (pl.Categorical, pl.Enum)
@@ -129,9 +129,9 @@ def numbers_of(X: Any) -> pl.DataFrame:
     for cells in columns:
         if not (cells.dtype.is_numeric() or cells.dtype in (pl.Boolean, pl.Null)):
             raise ValueError(
-                f"column {cells.name!r} holds {cells.dtype}, not numbers. Encode it first "
-                "(skrub.TableVectorizer does), or use RareClassifier or the command line, which "
-                "encode tables."
+                f"column {cells.name!r} holds {type_name(cells.dtype)}, not numbers. Encode it "
+                "first (skrub.TableVectorizer does), or use RareClassifier or the command line, "
+                "which encode tables."
             )
     return pl.DataFrame(columns)
 
@@ -151,17 +151,16 @@ _KINDS: dict[str, tuple[type, ...]] = {
 def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
     """Read Python objects: of one kind as their type, of several as text, as a file has them.
 
-    Numbers that no type holds exactly are text, too.
-
-    Raises `InputError` for lists, bytes and objects that have no text of their own.
+    Numbers that no type holds exactly are text, too. Lists, bytes and objects that have no text of
+    their own make a column that cannot be used, as they do in a file.
     """
     if len(_kinds_of(cells)) <= 1:  # Arrow takes 5 for a day where a date comes first
         with suppress(pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError):
             return _of_arrow(name, pa.array(cells, from_pandas=True)).cells
-    for each in set(map(type, cells)):
+    for each in dict.fromkeys(map(type, cells)):
         by_place = each.__str__ is object.__str__ and each.__repr__ is object.__repr__  # in memory
         if by_place or issubclass(each, _NO_WORDS):
-            raise unusable(name, each.__name__)
+            return unusable_cells(name, cells, each.__name__)
     return text_of_values(list(cells)).alias(name)
 
 
@@ -177,16 +176,6 @@ def _kinds_of(cells: NDArray[np.object_]) -> set[object]:
         moments = (c for c in cells if isinstance(c, dt.datetime) and not is_missing(c))
         return kinds - {"moment"} | {str(moment.tzinfo) for moment in moments}
     return kinds
-
-
-def unusable(name: str, source: str) -> InputError:
-    """The error to raise for a column whose cells are none of the kinds that can be used."""
-    return ErrorKind.CELL.error(
-        f"Column {name!r} holds cells of type {source}, which are neither numbers, words nor "
-        "dates.",
-        "Leave the column out, or turn it into columns of numbers or words.",
-        column=name,
-    )
 
 
 def _of_polars(cells: pl.Series) -> FrameColumn:

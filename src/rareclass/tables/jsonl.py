@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from rareclass.tables.batch import columns_fault
+from rareclass.tables.cells import unusable_cells
 from rareclass.tables.dialect import ROW_LIMIT, not_in
 from rareclass.tables.reading import text_of_values
 from rareclass.tables.text_reader import TakenRows, TextReader
@@ -16,6 +17,7 @@ from rareclass.tables.text_reader import TakenRows, TextReader
 NAMING_ROWS = 1_000
 # Type of columns of such cells, as `type_name` words it.
 _NESTED = "list or object"
+_HOLDS = f" holds a {_NESTED}"
 _ARRAY = "an array, where each line should be an object"
 _scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
@@ -26,15 +28,20 @@ class JsonLinesReader(TextReader):
     The columns are the keys of the first 1,000 rows, in the order in which they come, unless they
     are given. A key that an object lacks is None there; one that is not a column makes its row
     rejected. A column with a list or an object in these rows is of a type that cannot be used, as
-    in Parquet; one in a later row is handed on as its JSON text.
+    in Parquet; one in another column makes its row rejected.
     """
 
     format_name = "JSON lines"
-    _nested: set[str] | None = None  # columns with lists or objects; None: not known
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """Where to go on after the rows taken, and which columns have lists or objects."""
+        return {**super().position, "nested": None if self.nested is None else [*self.nested]}
 
     def _begin(self, position: dict[str, Any] | None) -> None:
         known = position and position["columns"]
         self._set_columns(known or (None if self._reading.elsewhere else self.columns))
+        self.nested = position["nested"] if position else self.nested
 
     def _set_columns(self, columns: list[str] | None) -> None:
         self.columns = columns
@@ -45,14 +52,20 @@ class JsonLinesReader(TextReader):
         """Take the keys of the first rows for the columns."""
         if not self._lines.ahead:
             self._lines.fill()  # the first bytes say the encoding, also of a place without rows
-        if self._nested is None and (names := self._names()):
-            self._nested = {name for name, is_nested in names.items() if is_nested}
+        if (self.nested is None or not self.columns) and (names := self._names()):
+            found = [name for name, is_nested in names.items() if is_nested]
+            self.nested = found if self.nested is None else self.nested
             self._set_columns(self.columns or self._reading.columns_of([*names]))
 
     def remedy(self, reason: str) -> str:
         """Say where a column is named that a row has and the first rows have not."""
         if reason.startswith("unknown column"):
             return f"The first {NAMING_ROWS:,} lines name the columns: write it there, as null."
+        if reason.endswith(_HOLDS):
+            return (
+                f"Give one value, or null; or write [] in one of the first {NAMING_ROWS:,} lines, "
+                "and the column is left out."
+            )
         return "Write one object a line: jq -c '.[]'." if reason == _ARRAY else "Correct that line."
 
     def _take(self, taken: TakenRows, max_records: int) -> None:
@@ -103,12 +116,21 @@ class JsonLinesReader(TextReader):
         if b"\\u" in raw and not _is_text(found):
             self._reject(taken, line, "half of a surrogate pair (\\ud800 to \\udfff)", raw)
             return
-        row = self._row_of(found)
+        may_nest = b"[" in raw or raw.find(b"{", 1) > 0
+        row = (may_nest and self._nested_in(found)) or self._row_of(found)
         if isinstance(row, str):
             self._reject(taken, line, row, raw)
         else:
             taken.rows.append(row)
             taken.lines.append(line)
+
+    def _nested_in(self, found: dict[str, Any]) -> str:
+        """Return the fault of a list or an object where the first rows have none."""
+        for name, cell in found.items():
+            is_known = name in (self.columns or ()) and name not in (self.nested or ())
+            if is_known and isinstance(cell, dict | list):
+                return f"column {name!r}{_HOLDS}"
+        return ""
 
     def _row_of(self, found: dict[str, Any]) -> Sequence[Any] | str:
         """Return the cells of an object, or what is wrong with it."""
@@ -131,10 +153,9 @@ class JsonLinesReader(TextReader):
         return pl.DataFrame([self._column(name, cells[name]) for name in self.only or columns])
 
     def _column(self, name: str, cells: Sequence[Any]) -> pl.Series:
-        if name not in (self._nested or ()):
-            return text_of_values([*map(_plain, cells)]).alias(name)
-        values = [None if cell is None else {_NESTED: None} for cell in cells]
-        return pl.Series(name, values, pl.Struct({_NESTED: pl.Null}))
+        if name not in (self.nested or ()):
+            return text_of_values(cells).alias(name)
+        return unusable_cells(name, cells, _NESTED)
 
 
 def _parsed(text: str) -> Any:
@@ -148,13 +169,6 @@ def _parsed(text: str) -> Any:
             if end >= len(text) - 1 and text[end:] in ("", "\n"):
                 return found
     return json.loads(text)
-
-
-def _plain(cell: Any) -> Any:
-    """Return a value as it is, a list or an object as its JSON text."""
-    if isinstance(cell, dict | list):
-        return json.dumps(cell, ensure_ascii=False, sort_keys=True)
-    return cell
 
 
 def _is_text(found: dict[str, Any]) -> bool:

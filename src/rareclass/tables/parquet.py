@@ -42,7 +42,7 @@ class ParquetFile:
     at a row group that is damaged, and when the file was changed.
     """
 
-    format_name, has_unfinished = "Parquet", False
+    format_name, has_unfinished, nested = "Parquet", False, None
 
     def __init__(
         self,

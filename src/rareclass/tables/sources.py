@@ -103,7 +103,7 @@ class FolderSource:
         if position is not None:
             self._finished = dict(position["finished"])
             self._check_finished(by_content=True)
-            self._reading = reading._replace(columns=position["columns"])
+            self._reading = reading._replace(columns=position["columns"], nested=position["nested"])
             names = [name for name in (*self._finished, position["current"]) if name is not None]
             self._first = folder / names[0] if names else None
             if position["current"] is not None:
@@ -127,7 +127,9 @@ class FolderSource:
                 return empty if self._reading.follow else None
             assert self._current is not None
             batch = self._current.read(max_records)
-            self._reading = self._reading._replace(columns=self.columns)
+            self._reading = self._reading._replace(
+                columns=self.columns, nested=self._reading.nested or self._current.file.nested
+            )
             if batch is None:
                 # A new dict: positions handed out before keep theirs.
                 size, name = self._current.file.size_read, cast(str, self._name)
@@ -157,7 +159,8 @@ class FolderSource:
 
     def _position(self) -> dict[str, Any]:
         at = {"current": self._name, "at": self._at}
-        return {"finished": self._finished, **at, "columns": self.columns}
+        known = {"columns": self.columns, "nested": self._reading.nested}
+        return {"finished": self._finished, **at, **known}
 
     def _may_move_on(self, current: FolderPart) -> bool:
         """Say whether to take the end of a file that may grow for its end: another is there."""

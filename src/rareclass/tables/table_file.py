@@ -1,7 +1,7 @@
 """Tables on disk, read in batches of rows in file order: one file, or a folder of them."""
 
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -131,9 +131,9 @@ def open_table(
 
 def open_parts(path: Path, text: TextSettings = DETECTED) -> list[FolderPart]:
     """Return a file, or those of a folder, as parts of one table; as `open_table`."""
-    parts = []
+    parts: list[FolderPart] = []
     for name in find_parts(path):
-        file = _open_file(name, text)
+        file = _open_file(name, text, parts[0].file.nested if parts else None)
         if isinstance(file, SvmlightFile):
             raise no_named_columns(name)
         if name != path:
@@ -142,7 +142,9 @@ def open_parts(path: Path, text: TextSettings = DETECTED) -> list[FolderPart]:
     return parts
 
 
-def _open_file(path: Path, text: TextSettings) -> FileReader | SvmlightFile:
+def _open_file(
+    path: Path, text: TextSettings, nested: Collection[str] | None = None
+) -> FileReader | SvmlightFile:
     stored, kind = stored_file(path, text)
     if not stored.size:
         raise ErrorKind.TOO_FEW_ROWS.error(
@@ -150,7 +152,7 @@ def _open_file(path: Path, text: TextSettings) -> FileReader | SvmlightFile:
         )
     if kind == "svmlight":
         return SvmlightFile(path)
-    file = file_reader(stored, kind, str(path), None, Reading(text=text))
+    file = file_reader(stored, kind, str(path), None, Reading(text=text, nested=nested))
     return file.as_table() if isinstance(file, TextReader) else file
 
 

@@ -212,13 +212,14 @@ class Reading(NamedTuple):
 
     The columns to hand out are by default those of the file, or of the first rows of JSON; it may
     lack those that are known from `elsewhere`. `follow`: wait for more at the end of a text file
-    that is not compressed.
+    that is not compressed. `nested`: the columns with lists or objects, where a file before says.
     """
 
     columns: list[str] | None = None
     text: TextSettings = DETECTED
     follow: bool = False
     elsewhere: Collection[str] = ()
+    nested: Collection[str] | None = None
 
     def columns_of(self, found: list[str]) -> list[str]:
         """Return the columns to hand out of a file that has those `found`."""
@@ -241,6 +242,8 @@ class TextReader(ABC):
     ----------
     columns : list of str or None
         None while they are not known.
+    nested : collection of str, or None
+        Those with lists or objects; None while they are not known.
     only : list of str or None
         The columns to hand out; None means all.
     is_table : bool
@@ -266,7 +269,7 @@ class TextReader(ABC):
         self.is_table = False
         self._stream = stream
         self._name = name
-        self.columns, self._reading = reading.columns, reading
+        self.columns, self.nested, self._reading = reading.columns, reading.nested, reading
         self._lines = TextLines(stream, self.any_end, reading.text.encoding)
         if position is not None and position["offset"]:
             encoding = position.get("encoding", "utf-8")
