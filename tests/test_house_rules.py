@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1944,
     "tables": 4134,
 }
-MOST_LINES = {"src/rareclass": 74_052, "tests": 53_662, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 74_052, "tests": 53_664, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -224,6 +224,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(os.name == "nt", reason="Windows names no parent that is gone")
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
 def test_processes_and_files_of_a_comparison_that_is_killed_end_with_it(tmp_path, name):

@@ -134,7 +134,7 @@ def test_a_splitter_s_folds_are_taken_with_their_groups():
 HALVES = (np.arange(0, N, 2), np.arange(1, N, 2))
 WORDS = np.array(["a", "b"] * (N // 2), dtype=object)
 GAP = np.where(np.arange(N) == 7, np.nan, np.arange(N))
-DAYS = np.where(np.arange(N) < 7, "31.12.2025", "01.01.2026")
+DAYS = np.where(np.arange(N) < 7, "31.12.2025 CET", "01.01.2026 CET")
 
 
 def at_7(value):
@@ -165,7 +165,7 @@ def at_7(value):
         ({"time": GAP}, ErrorKind.CELL, "time has no value at row 7"),
         ({"time": GAP.astype("M8[D]")}, ErrorKind.CELL, "time has no value at row 7"),
         ({"groups": at_7(None)}, ErrorKind.CELL, "groups has no value at row 7"),
-        ({"time": DAYS}, ErrorKind.CELL, "time at row 0 is '31"),
+        ({"time": DAYS}, ErrorKind.CELL, "'31.12.2025 CET' at row 0"),
     ],
 )
 def test_folds_that_cannot_be_made_are_refused(given, kind, says):

@@ -246,6 +246,7 @@ def test_times_beside_the_rows_are_those_of_a_file(name):
         np.testing.assert_array_equal(read_times(values, len(cells)), of_file)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "CEST", "local time"])
 @pytest.mark.parametrize("day", ["2024-03-01", "01.03.2024", "1 March 2024"])
 def test_where_a_zone_has_a_name_the_forms_that_are_read_are_told(zone, day, tmp_path):
