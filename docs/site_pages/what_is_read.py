@@ -18,7 +18,7 @@ from rareclass.tables.columns import are_too_long, reading_of_type
 from rareclass.tables.dates import DAY_FORMATS, way_in_words
 from rareclass.tables.frames import frame_of_arrow
 from rareclass.tables.reading import CellReading, read_cells
-from rareclass.tables.text_columns import CellProfile, check_text, notes_of_text, reading_of_text
+from rareclass.tables.text_columns import CellProfile, check_text, note_of_text, reading_of_text
 
 PAGE = Path(__file__).parents[1] / "reference" / "what-is-read.md"
 BEGIN, END = (
@@ -78,8 +78,9 @@ def of_text(cells: Sequence[str]) -> tuple[str, str]:
         check_text("x", profile, found.doubt, "")
     except InputError:
         return "refused, unless the column is taken as categories or left out", ""
-    notes = "".join(f"; noted as {n.kind}" for n in notes_of_text("x", profile, found))
-    return _in_words(found.reading) + notes, _first(pl.Series("x", cells), found.reading)
+    note = note_of_text("x", profile, found)
+    told = "" if note is None else f"; noted as {note.kind}"
+    return _in_words(found.reading) + told, _first(pl.Series("x", cells), found.reading)
 
 
 def _in_words(reading: CellReading) -> str:

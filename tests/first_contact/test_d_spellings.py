@@ -31,7 +31,7 @@ from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of
 from rareclass.tables.cells import written_numbers
 from rareclass.tables.reading import read_cells
-from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
+from rareclass.tables.text_columns import CellProfile, note_of_text, reading_of_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::rareclass.findings.TableWarning")
 N = 60
@@ -182,18 +182,18 @@ def test_what_is_no_number_stays_words(cells):
 def noted(cells):
     profile = CellProfile()
     profile.add(pl.Series("x", cells), 1)
-    return [(n.kind, n.words) for n in notes_of_text("x", profile, reading_of_text(profile))]
+    return note_of_text("x", profile, reading_of_text(profile))
 
 
 def test_numbers_but_for_a_few_words_name_the_words():
     cells = [*(str(k) for k in range(8)), "tba", "see note"]
-    ((kind, words),) = noted(cells)
+    kind, words = noted(cells)
     assert kind is FindingKind.MOSTLY_NUMBERS
     says(words, "'tba'", "'see note'")
 
 
 def test_numbers_with_a_unit_are_noted():
-    assert [kind for kind, _ in noted(["$5", "$7"])] == [FindingKind.NUMBER_FORMAT]
+    assert noted(["$5", "$7"]).kind is FindingKind.NUMBER_FORMAT
     with pytest.warns(rareclass.findings.TableWarning) as told:
         read_table(pl.DataFrame({"x": repeated(["12 kg", "13 kg"]), "z": NOISE}))
     assert FindingKind.NUMBER_FORMAT in [getattr(finding_of(w.message), "kind", "") for w in told]

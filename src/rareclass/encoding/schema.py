@@ -35,7 +35,7 @@ from rareclass.tables.columns import (
     reading_of_type,
 )
 from rareclass.tables.reading import CellReading, parse_numbers, read_cells, read_strings
-from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
+from rareclass.tables.text_columns import CellProfile, note_of_text, reading_of_text
 
 LearnedKind = Literal["number", "category"]
 Kind = LearnedKind | Literal["time", "id", "unusable"]
@@ -81,13 +81,11 @@ class Schema:
         """The columns to learn from with their kinds, in order."""
         return {name: kind for name, kind in self.kinds.items() if kind in ("number", "category")}
 
-    def check(self, batch: Batch, *, fixed_columns: bool = True) -> tuple[Batch, list[Rejected]]:
+    def check(self, batch: Batch) -> tuple[Batch, list[Rejected]]:
         """Parse the cells and take out the rows that do not keep to the schema.
 
-        Where all rows of the source have the same columns, as in CSV and Parquet (`fixed_columns`),
-        a column that the batch does not have is a fault of every row; in JSON lines a name left out
-        is an empty cell. Returned are the good rows in their order, and the others with the first
-        fault of each: an unknown column that is not empty, a column that is not there, text or an
+        Returned are the good rows in their order, and the others with the first fault of each: an
+        unknown column that is not empty, a column that the batch does not have, text or an
         infinite number in a number column, a label that is neither rare nor rest, a type that holds
         nothing of the kind. In the good ones number columns are float64, category columns and the
         id words, the target float64: 1 rare, 0 rest, NaN no label yet; columns not learned from are
@@ -102,7 +100,7 @@ class Schema:
         self._find_unknown(batch, faults)
         parsed: list[pl.Series] = []
         for name in self.features:
-            if name not in batch.frame.columns and fixed_columns:
+            if name not in batch.frame.columns:
                 _add(faults, range(batch.n_rows), f"no column {name!r}")
             parsed.append(_parsed(_cells_of(batch, name), self.reading_of(name), faults))
         parsed.append(self._labels(batch, faults))
@@ -263,7 +261,8 @@ def _found(cells: pl.Series, lines: NDArray[np.int64], *, forced: bool) -> _Colu
         return _ColumnOfStream("category", found.reading)
     if found.reading.reads_as == "date" or by_type.reads_as == "date":
         return _ColumnOfStream("time", note=f"column {name!r} holds dates: not learned from.")
-    told = next((each.words for each in notes_of_text(name, profile, found)), "")
+    note_of_column = note_of_text(name, profile, found)
+    told = "" if note_of_column is None else note_of_column.words
     if found.reading.reads_as == "number":
         return _ColumnOfStream("number", found.reading, told)
     n_numbers = profile.n_present - profile.n_text

@@ -179,7 +179,7 @@ def plan_reading(
         if name in chosen:
             readings[name] = CellReading("string", marks=False)
             continue
-        reading, is_whole, notes = find_reading(
+        reading, is_whole, note = find_reading(
             name,
             seen.types[name],
             seen.profiles.get(name),
@@ -190,7 +190,7 @@ def plan_reading(
         )
         readings[name] = reading
         integers |= {name} if is_whole else set()
-        for note in notes:
+        if note is not None:
             note.tell(name)
     return ReadingPlan(file, target, readings, integers, [*categories, *chosen], keep)
 
@@ -249,11 +249,6 @@ class TypedScratch:
     def n_rows(self) -> int:
         """Rows written so far."""
         return self._rows[-1]
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes that they take on disk."""
-        return self._tables.n_bytes
 
     def append(self, frame: pl.DataFrame) -> None:
         """Write rows at the end; every batch has the same columns."""

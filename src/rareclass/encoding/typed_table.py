@@ -312,9 +312,8 @@ def _reading_of(
     else:
         is_too_long = are_too_long(cells)
     found = find_reading(name, dtype, profile, otherwise=_OTHERWISE, is_too_long=is_too_long)
-    for note in found.notes:
-        if note.kind != FindingKind.CODES:  # the user's own type says so
-            note.tell(name)
+    if found.note is not None and found.note.kind != FindingKind.CODES:  # which its type says
+        found.note.tell(name)
     return found.reading, found.integers
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -19,7 +18,6 @@ NAMING_ROWS = 1_000
 _NESTED = "list or object"
 _HOLDS = f" holds a {_NESTED}"
 _ARRAY = "an array, where each line should be an object"
-_scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 class JsonLinesReader(TextReader):
@@ -40,13 +38,8 @@ class JsonLinesReader(TextReader):
 
     def _begin(self, position: dict[str, Any] | None) -> None:
         known = position and position["columns"]
-        self._set_columns(known or (None if self._reading.elsewhere else self.columns))
+        self.columns = known or (None if self._reading.elsewhere else self.columns)
         self.nested = position["nested"] if position else self.nested
-
-    def _set_columns(self, columns: list[str] | None) -> None:
-        self.columns = columns
-        # Of one name itemgetter gives the cell, of several a tuple.
-        self._cells = itemgetter(*columns) if columns and len(columns) > 1 else None
 
     def find_columns(self) -> None:
         """Take the keys of the first rows for the columns."""
@@ -55,7 +48,7 @@ class JsonLinesReader(TextReader):
         if (self.nested is None or not self.columns) and (names := self._names()):
             found = [name for name, is_nested in names.items() if is_nested]
             self.nested = found if self.nested is None else self.nested
-            self._set_columns(self.columns or self._reading.columns_of([*names]))
+            self.columns = self.columns or self._reading.columns_of([*names])
 
     def remedy(self, reason: str) -> str:
         """Say where a column is named that a row has and the first rows have not."""
@@ -88,7 +81,7 @@ class JsonLinesReader(TextReader):
             if n_bytes > ROW_LIMIT and names:
                 break
             try:
-                found = _parsed(raw.decode("utf-8"))
+                found = json.loads(raw.decode("utf-8"))
             except (ValueError, RecursionError):  # the row will be rejected
                 continue
             if isinstance(found, dict) and _is_text(found):
@@ -101,7 +94,7 @@ class JsonLinesReader(TextReader):
             self._reject(taken, line, _ARRAY, raw)
             return
         try:
-            found = _parsed(raw.decode("utf-8"))
+            found = json.loads(raw.decode("utf-8"))
         except UnicodeDecodeError:
             self._reject(taken, line, not_in(self._lines.encoding), raw)
             return
@@ -136,15 +129,8 @@ class JsonLinesReader(TextReader):
         """Return the cells of an object, or what is wrong with it."""
         if self.columns is None:
             return "an object without keys"
-        if self._cells is not None and len(found) == len(self.columns):
-            try:
-                return tuple(self._cells(found))
-            except KeyError:
-                pass
-        fault = columns_fault(self.columns, found)
-        if fault is not None and fault.startswith("unknown"):
-            return fault
-        return [found.get(name) for name in self.columns]
+        fault = columns_fault(self.columns, found) if found.keys() - self.columns else None
+        return fault or [found.get(name) for name in self.columns]
 
     def _frame_of(self, taken: TakenRows) -> pl.DataFrame:
         columns = self.columns or []
@@ -156,19 +142,6 @@ class JsonLinesReader(TextReader):
         if name not in (self.nested or ()):
             return text_of_values(cells).alias(name)
         return unusable_cells(name, cells, _NESTED)
-
-
-def _parsed(text: str) -> Any:
-    """Return what `json.loads` does; a line that is an object and nothing else, faster."""
-    if text.startswith("{"):
-        try:
-            found, end = _scan(text, 0)
-        except StopIteration:
-            pass
-        else:
-            if end >= len(text) - 1 and text[end:] in ("", "\n"):
-                return found
-    return json.loads(text)
 
 
 def _is_text(found: dict[str, Any]) -> bool:

@@ -1,7 +1,6 @@
 """Columns as they are written: facts of their text, and the one decision on how they are read."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -342,7 +341,7 @@ class FoundReading(NamedTuple):
 
     reading: CellReading | None
     integers: bool = False
-    notes: tuple[ColumnNote, ...] = ()
+    note: ColumnNote | None = None
 
 
 def find_reading(
@@ -364,64 +363,62 @@ def find_reading(
         if reading is None:
             return FoundReading(None)
         if is_category or is_too_long:
-            notes = () if is_category else (_note_of_long_numbers(name),)
-            return FoundReading(CellReading("string"), notes=notes)
+            note = None if is_category else _note_of_long_numbers(name)
+            return FoundReading(CellReading("string"), note=note)
         return FoundReading(reading, are_whole(dtype))
     found = reading_of_text(profile, is_category=is_category)
     integers = profile.n_integers == profile.n_present
     if is_category:
         return FoundReading(found.reading, integers)
     check_text(name, profile, found.doubt, otherwise)
-    return FoundReading(found.reading, integers, tuple(notes_of_text(name, profile, found)))
+    return FoundReading(found.reading, integers, note_of_text(name, profile, found))
 
 
-def notes_of_text(name: str, profile: CellProfile, found: TextReading) -> Iterator[ColumnNote]:
-    """Yield what to tell of text cells that are read so.
+def note_of_text(name: str, profile: CellProfile, found: TextReading) -> ColumnNote | None:
+    """Return what to tell of text cells that are read so.
 
     >>> profile = CellProfile()
     >>> profile.add(pl.Series(["3", "4", "5", "abc", *map(str, range(6))]), 1)
-    >>> [note.words for note in notes_of_text("a", profile, reading_of_text(profile))]
-    ["column 'a' is taken as categories: it holds numbers in all but 1 of its 10 cells: 'abc' at \
-row 4. Leave such cells empty to have it read as numbers."]
+    >>> note_of_text("a", profile, reading_of_text(profile)).words
+    "column 'a' is taken as categories: it holds numbers in all but 1 of its 10 cells: 'abc' at \
+row 4. Leave such cells empty to have it read as numbers."
     >>> profile = CellProfile(10, 10, n_integers=10, first_code="01067")
-    >>> [note.words for note in notes_of_text("zip", profile, reading_of_text(profile))]
-    ["column 'zip' is taken as categories: 01067 begins with a zero, as codes of places or cards \
-do. Write quantities without such zeros."]
+    >>> note_of_text("zip", profile, reading_of_text(profile)).words
+    "column 'zip' is taken as categories: 01067 begins with a zero, as codes of places or cards \
+do. Write quantities without such zeros."
     """
-    is_words, sample = (
-        found.reading.reads_as == "string",
-        pl.Series(profile.sample, dtype=pl.String),
-    )
+    is_words, style = found.reading.reads_as == "string", found.reading.number_format
     if profile.has_codes and not profile.n_text:
-        yield ColumnNote(
+        return ColumnNote(
             FindingKind.CODES,
             f"column {name!r} is taken as categories: {profile.first_code} begins with a zero, as "
             "codes of places or cards do. Write quantities without such zeros.",
         )
-    elif found.reading.number_format is not None:
-        style = found.reading.number_format
+    if style is not None:
         what = "times of day, in seconds" if style == TIME_OF_DAY else "numbers"
-        yield ColumnNote(
+        return ColumnNote(
             FindingKind.NUMBER_FORMAT,
             f"column {name!r} is read as {what}, written like {shown(profile.first_text)} (as in "
             f"{style}); {_as_category(name)} takes the cells as words.",
         )
-    elif found.reading.reads_as == "date" and len(profile.dates.ways) > 1:
-        yield _note_of_two_ways(name, profile)
-    elif found.doubt == "too long":
-        yield _note_of_long_numbers(name)
-    elif (
+    if found.reading.reads_as == "date" and len(profile.dates.ways) > 1:
+        return _note_of_two_ways(name, profile)
+    if found.doubt == "too long":
+        return _note_of_long_numbers(name)
+    sample = pl.Series(profile.sample, dtype=pl.String)
+    if (
         is_words
         and not profile.n_numbers
         and (profile.dates.mistake or 2 * look_of_dates(sample).sum() >= max(1, len(sample)))
     ):
-        yield _note_of_unread_dates(name, profile)
-    elif is_words and profile.n_numbers > profile.n_text > 0:
-        yield ColumnNote(
+        return _note_of_unread_dates(name, profile)
+    if is_words and profile.n_numbers > profile.n_text > 0:
+        return ColumnNote(
             FindingKind.MOSTLY_NUMBERS,
             f"column {name!r} is taken as categories: it holds {profile.numbers_but_text}. Leave "
             "such cells empty to have it read as numbers.",
         )
+    return None
 
 
 def _note_of_two_ways(name: str, profile: CellProfile) -> ColumnNote:
