@@ -151,13 +151,7 @@ class CategoryStatistics:
         self.smoothing_ = choose_smoothing(counts, self.prior_)
         self.log_odds_ = smoothed_log_odds(counts, self.prior_, self.smoothing_)
         self.log_count_ = np.log1p(counts.rows)
-        return self.out_of_part(codes, y, weight, part)
-
-    def out_of_part(
-        self, codes: Codes, y: NDArray[np.bool_], weight: Floats, part: Codes
-    ) -> Floats:
-        """Each row's log-odds in the other parts, for any parts of the rows learned from."""
-        others = counts_of_other_parts(codes, int(codes.max(initial=0)) + 1, y, weight, part)
+        others = counts_of_other_parts(codes, n_levels, y, weight, part)
         return smoothed_log_odds(others, self.prior_, self.smoothing_)
 
     def transform(self, codes: Codes) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from rareclass.errors import ErrorKind, needed_for
 from rareclass.rows.dask_rows import DaskSource, gathered, naming_losses
 from rareclass.rows.decoding import ColumnRoles
-from rareclass.rows.parts import HeldPart, PartFacts, read_part
+from rareclass.rows.parts import PartFacts, read_part
 from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.source import delayed_parts, is_dask_array
 
@@ -147,7 +147,7 @@ def _some_rows(part: Any, places: np.ndarray) -> Any:
 
 def rows_in_parts(client: Any, parts: Sequence[Any]) -> LabelledRows:
     """Make labelled rows of futures of a client, one for each `HeldPart`."""
-    facts = gathered(client, [client.submit(_facts, part, pure=False) for part in parts])
+    facts = gathered(client, [client.submit(getattr, part, "facts", pure=False) for part in parts])
     if not sum(each.n_rows for each in facts):
         raise ErrorKind.TOO_FEW_ROWS.error(
             "The parts have columns but no rows.", "Give some with rows."
@@ -192,7 +192,3 @@ def _check_alike(facts: Iterable[PartFacts], with_rows: Sequence[PartFacts]) -> 
                 f"part {k} is {'sparse' if each.is_sparse else 'dense'}, others are not.",
                 "Make all parts CSR matrices, or none.",
             )
-
-
-def _facts(part: HeldPart) -> PartFacts:
-    return part.facts

@@ -50,7 +50,7 @@ class DaskSource(RowSource):
         self.offsets = np.concatenate([[0], np.cumsum([each.n_rows for each in facts])])
         shape = int(self.offsets[-1]), with_rows[0].n_features
         dtype = np.result_type(*(np.dtype(each.dtype) for each in with_rows))
-        self._client, self._parts = client, list(parts)
+        self.client, self._parts = client, list(parts)
         take = partial(_taken, client, self._parts, self.offsets, dtype)
         # Dask forgets parts when nobody holds their futures.
         super().__init__(shape, dtype, take, with_rows[0].is_sparse, self._parts.clear)
@@ -60,7 +60,7 @@ class DaskSource(RowSource):
 
     def bytes_to_remember(self, most: int) -> int:
         """Bytes that blocks may remember on all workers together, `most` on each of them."""
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [int(_OF_MEMOS * each["memory_limit"]) for each in workers]
         return sum(min(most, limit or most) for limit in limits)
 
@@ -68,12 +68,15 @@ class DaskSource(RowSource):
         self, pieces: dict[int, Piece], of_part: Callable, fn: Callable, broadcast: tuple
     ) -> list[Any]:
         """Submit ``of_part(part, piece, fn, broadcast)`` for each piece; return the futures."""
-        call, values = _packed(fn, broadcast)
+        file = io.BytesIO()
+        packer = _Packer(file)
+        packer.dump((fn, broadcast))
+        call: Any = file.getvalue()
         if len(call) > _LARGE:
             call = self._submit(_unpickled, cloudpickle.dumps(call))
         found = []
         for k, piece in pieces.items():
-            sent = [self._once(value, k, piece) for value in values]
+            sent = [self._once(value, k, piece) for value in packer.values]
             names = [future.key for future in sent]
             mine = self._once(piece, k, piece)
             found.append(self._submit(_answer, of_part, self._parts[k], mine, call, names, *sent))
@@ -84,14 +87,10 @@ class DaskSource(RowSource):
         while len(sums) > _FAN_IN:
             groups = [sums[k : k + _FAN_IN] for k in range(0, len(sums), _FAN_IN)]
             sums = [self._submit(PartialSum.joined, group) for group in groups]
-        return PartialSum.joined(self.gathered(sums))
-
-    def gathered(self, futures: list[Any]) -> list[Any]:
-        """Wait for results; an exception meanwhile cancels the tasks that run."""
-        return gathered(self._client, futures)
+        return PartialSum.joined(gathered(self.client, sums))
 
     def _submit(self, work: Callable, *args: Any) -> Any:
-        return submitted(self._client, work, *args)
+        return submitted(self.client, work, *args)
 
     def _once(self, value: Any, k: int, piece: Piece) -> Any:
         """Return the future of a value that is sent once; of values by row, those of a part."""
@@ -172,7 +171,7 @@ class DaskRows:
         if not self.n_rows:
             return np.empty(0)
         found = self._source.ask(self._pieces, _mapped, fn, broadcast)
-        return np.concatenate(self._source.gathered(found))
+        return np.concatenate(gathered(self._source.client, found))
 
     def take(self, index: np.ndarray) -> Any:
         """A few rows by their number among these rows."""
@@ -322,7 +321,10 @@ def naming_losses(client: Any) -> Iterator[None]:
 
 
 class _Packer(cloudpickle.Pickler):
-    """Pickler of a call that leaves out the values that are sent once."""
+    """Pickler of a call that leaves out, and keeps, the values that are sent once.
+
+    What cannot be imported is pickled by value.
+    """
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
@@ -344,14 +346,6 @@ class _Unpacker(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         return self._values[pid]
-
-
-def _packed(fn: Callable, broadcast: tuple) -> tuple[bytes, list[SentOnce]]:
-    """Pickle a call, what cannot be imported by value; values that are sent once are returned."""
-    file = io.BytesIO()
-    packer = _Packer(file)
-    packer.dump((fn, broadcast))
-    return file.getvalue(), packer.values
 
 
 # The functions below run on workers.
