@@ -31,7 +31,7 @@ MOST_CODE = {
     "cli": 2903,
     "compare": 1368,
     "decide": 1837,
-    "encoding": 2815,
+    "encoding": 2808,
     "ensemble": 2922,
     "estimators": 348,
     "explain": 361,
@@ -48,13 +48,13 @@ MOST_CODE = {
     "ranking": 3729,
     "report": 3122,
     "review": 1060,
-    "rows": 1761,
+    "rows": 1755,
     "serving": 1429,
     "single files": 2071,
     "stream": 1944,
-    "tables": 4134,
+    "tables": 4109,
 }
-MOST_LINES = {"src/rareclass": 74_052, "tests": 53_664, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_999, "tests": 53_662, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
