@@ -49,12 +49,12 @@ MOST_CODE = {
     "report": 3122,
     "review": 1060,
     "rows": 1755,
-    "serving": 1429,
-    "single files": 2071,
+    "serving": 1426,
+    "single files": 2070,
     "stream": 1944,
-    "tables": 4109,
+    "tables": 4099,
 }
-MOST_LINES = {"src/rareclass": 73_999, "tests": 53_662, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_976, "tests": 53_676, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

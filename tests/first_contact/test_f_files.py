@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,13 +15,15 @@ from fsspec.implementations.memory import MemoryFileSystem
 from command_line import QUICK, run
 from faults import refused
 from rareclass.encoding.training_table import plan_reading, read_training_table
+from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.remote import path_of
 from rareclass.rows import from_table
+from rareclass.serving.request_rows import RefusedError, rows_of_json
 from rareclass.tables.folders import folder_columns
 from rareclass.tables.jsonl import NAMING_ROWS
 from rareclass.tables.sources import open_source
-from rareclass.tables.table_file import open_table
+from rareclass.tables.table_file import open_rows, open_table
 
 Cells = dict[str, list[Any]]
 
@@ -232,3 +235,38 @@ def test_a_fit_takes_json_lines_whose_first_row_lacks_the_target(tmp_path):
     path.write_text(lines_of(*rows))
     file = open_table(path)
     assert len(read_training_table(plan_reading(file, "y")).labels) == 59
+
+
+@pytest.mark.parametrize(
+    "names", [["a", "b", "a"], ["é", "é", "b"], ["b", "c d", "c d"], [1, "1", "b"]]
+)
+def test_two_columns_of_one_name_are_refused_wherever_they_stand(tmp_path, names):
+    """From a CSV, a Parquet file, a folder, a stream, a data frame, and rows of JSON."""
+    arrays = [pa.array([1.5, k, 3.0]) for k in range(3)]
+    words = [str(name) for name in names]
+    (twice,) = {name for name in words if words.count(name) > 1}
+    places = ", ".join(str(k) for k, name in enumerate(words, 1) if name == twice)
+    (tmp_path / "parts").mkdir()
+    for name in ("t.parquet", "parts/1.parquet"):
+        pq.write_table(pa.Table.from_arrays(arrays, words), tmp_path / name)
+    for suffix, mark in (("csv", ","), ("tsv", "\t")):
+        text = "\n".join(map(mark.join, [words, *3 * [["1", "2", "3"]]]))
+        (tmp_path / f"t.{suffix}").write_text(text)
+    tables = [tmp_path / name for name in ("t.csv", "t.tsv", "t.parquet", "parts")]
+    opens = [(open_table, tables), (from_table, tables), (open_source, tables)]
+    frames = [pd.DataFrame([[1, 2, 3]] * 3, columns=names), pa.Table.from_arrays(arrays, words)]
+    for read, sources in (*opens, (open_rows, frames), (read_table, frames)):
+        for source in sources:
+            with refused(ErrorKind.COLUMN_NAMES, column=twice, says=f"{twice!r}: {places}"):
+                read(source)
+    line = "{" + ", ".join(f"{json.dumps(name)} : {k}" for k, name in enumerate(words)) + "}"
+    (tmp_path / "t.jsonl").write_text("{}\n" + line)
+    source = open_source(tmp_path / "t.jsonl", columns=[*dict.fromkeys(words)])
+    (bad,) = source.read(9).rejected
+    source.close()
+    assert (bad.line, bad.reason) == (2, f"two values of {twice!r}")
+    with refused(ErrorKind.DAMAGED_FILE, says=bad.reason):
+        of_file(tmp_path / "t.jsonl")
+    with pytest.raises(RefusedError) as caught:
+        rows_of_json(f"[{line}]".encode(), [], 9)
+    assert caught.value.faults[0].column == twice

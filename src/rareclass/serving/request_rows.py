@@ -3,7 +3,6 @@
 A request that is refused gets a list of faults.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
@@ -16,6 +15,7 @@ from pydantic_core import from_json
 from rareclass.encoding.typed_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.tables.columns import Column
+from rareclass.tables.jsonl import name_twice
 from rareclass.tables.reading import text_of_values
 
 # Faults that a response lists at most.
@@ -164,11 +164,14 @@ def rows_of_json(body: bytes, columns: Sequence[Column], most_rows: int) -> Requ
     try:
         found = from_json(body, allow_inf_nan=False)
         # Once more, for names that occur twice: of these the one above keeps the last.
-        json.loads(body, object_pairs_hook=_refuse_twice, parse_int=str, parse_float=str)
+        twice = name_twice(body)
     except ValueError as error:
         raise refused(
             400, "not json", f"The body is not JSON: {error}.", "Send a JSON list of rows."
         ) from error
+    if twice is not None:
+        message = f"An object has the name {twice!r} twice."
+        raise schema_error(Fault(None, twice, message, "Give each name once."))
     if isinstance(found, dict) and len(found.keys() & {"rows", "columns"}) == 1:
         ((how, rows),) = ((key, found[key]) for key in ("rows", "columns") if key in found)
     else:
@@ -180,14 +183,6 @@ def rows_of_json(body: bytes, columns: Sequence[Column], most_rows: int) -> Requ
         raise schema_error(Fault(None, None, "The body holds no list of rows.", remedy))
     _check_number(len(rows), most_rows)
     return _by_row(rows, columns)
-
-
-def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        name = next(name for name in names if names.count(name) > 1)
-        message = f"An object has the name {name!r} twice."
-        raise schema_error(Fault(None, name, message, "Give each name once."))
 
 
 def _by_row(rows: list[Any], columns: Sequence[Column]) -> RequestRows:

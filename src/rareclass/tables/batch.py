@@ -13,8 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rareclass.errors import first_names
-from rareclass.findings import Finding, FindingKind, TableWarning, warn
+from rareclass.errors import ErrorKind, first_names
 from rareclass.scratch_file import Scratch
 
 TEXT_LIMIT = 500  # characters of a raw row that are kept; such a row may be of any length
@@ -71,30 +70,16 @@ def columns_fault(wanted: Sequence[str], found: Collection[str]) -> str | None:
     return f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
 
 
-def unique_names(title: str, names: list[str]) -> list[str]:
-    """Return column names with none twice, and warn of those that were.
-
-    The first column of a name keeps it; the others get a number, as pandas does it: name.1.
-    """
-    wanted, seen = set(names), set[str]()
-    unique, renamed = list[str](), list[str]()
-    for name in names:
-        free, number = name, 0
-        while free in seen or (number and free in wanted):
-            number += 1
-            free = f"{name}.{number}"
-        if number:
-            renamed.append(f"{free!r} (column {len(unique) + 1})")
-        seen.add(free)
-        unique.append(free)
-    if renamed:
-        warn(
-            f"{title} has several columns of one name; the later ones are called "
-            f"{first_names(renamed, 6)}.",
-            TableWarning,
-            Finding(FindingKind.COLUMNS_RENAMED, {"path": title}),
+def refuse_twice(title: str, names: Sequence[str]) -> None:
+    """Raise `InputError` where two columns have one name: neither can be asked for."""
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        places = first_names([str(k) for k, name in enumerate(names, 1) if name == twice], 6)
+        raise ErrorKind.COLUMN_NAMES.error(
+            f"{title} has several columns named {twice!r}: {places}.",
+            "Give each column a name of its own.",
+            column=twice,
         )
-    return unique
 
 
 # What float64 holds to the last digit.

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from rareclass.errors import ErrorKind
 from rareclass.labels.two_classes import unmasked
-from rareclass.tables.batch import BYTES, is_plain, plain_array, type_in_words
+from rareclass.tables.batch import BYTES, is_plain, plain_array, refuse_twice, type_in_words
 from rareclass.tables.cells import is_missing, type_name, unusable_cells
 from rareclass.tables.reading import text_of_values
 
@@ -79,7 +79,6 @@ def read_frame(X: Any) -> Frame:
         native = frame.to_native()
         if isinstance(native, pl.DataFrame):
             return Frame(names, len(native), map(_of_polars, native.iter_columns()), True)
-        _refuse_twice(names)  # 1 and "1" are two names to pandas
         return Frame(names, len(frame), map(_of_series, names, frame.iter_columns()), True)
     array = np.asarray(unmasked(X))
     if array.ndim != 2:
@@ -104,7 +103,7 @@ def as_frame(X: Any) -> Any:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
         names = X.column_names if isinstance(X, pa.Table) else X.columns
-        _refuse_twice([str(name) for name in names])
+        refuse_twice("X", [str(name) for name in names])
         raise
     if isinstance(frame, nw.LazyFrame):
         raise ErrorKind.SHAPE.error(
@@ -112,6 +111,8 @@ def as_frame(X: Any) -> Any:
             "Pass X.collect(); what has fit_rows takes rareclass.rows.from_table(X, target), which "
             "reads it in parts.",
         )
+    if isinstance(frame, nw.DataFrame):
+        refuse_twice("X", [str(name) for name in frame.columns])  # pandas may have 1 and "1"
     return frame
 
 
@@ -256,13 +257,6 @@ def _known_to_polars(column: pa.Array) -> pa.Array:
         return column
     nothing, name = pa.nulls(len(column)), type_in_words(column.type)
     return pa.StructArray.from_arrays([nothing], [name], mask=column.is_null())
-
-
-def _refuse_twice(names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        fault = f"X has two columns named {twice!r}."
-        raise ErrorKind.COLUMN_NAMES.error(fault, "Rename one of them.", column=twice)
 
 
 # A process that was forked from one whose polars had threads: polars waits for them forever.

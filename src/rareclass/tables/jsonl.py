@@ -1,6 +1,7 @@
 """JSON lines: an object with plain values on each line."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ NAMING_ROWS = 1_000
 _NESTED = "list or object"
 _HOLDS = f" holds a {_NESTED}"
 _ARRAY = "an array, where each line should be an object"
+_KEY = re.compile(rb'"\s*:')
 
 
 class JsonLinesReader(TextReader):
@@ -106,6 +108,9 @@ class JsonLinesReader(TextReader):
             kind = {str: "a string", type(None): "null"}.get(type(found))
             self._reject(taken, line, f"not a JSON object but {kind or repr(found)[:40]}", raw)
             return
+        if len(_KEY.findall(raw)) > len(found) and (twice := name_twice(raw)) is not None:
+            self._reject(taken, line, f"two values of {twice!r}", raw)
+            return
         if b"\\u" in raw and not _is_text(found):
             self._reject(taken, line, "half of a surrogate pair (\\ud800 to \\udfff)", raw)
             return
@@ -142,6 +147,19 @@ class JsonLinesReader(TextReader):
         if name not in (self.nested or ()):
             return text_of_values(cells).alias(name)
         return unusable_cells(name, cells, _NESTED)
+
+
+def name_twice(text: str | bytes) -> str | None:
+    """Return a name that an object in JSON has twice; None where there is none."""
+    twice: list[str] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        if len(set(names)) < len(names):
+            twice.extend(name for name in names if names.count(name) > 1)
+
+    json.loads(text, object_pairs_hook=look, parse_int=str, parse_float=str)
+    return twice[0] if twice else None
 
 
 def _is_text(found: dict[str, Any]) -> bool:

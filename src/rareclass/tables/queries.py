@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.machine import track
-from rareclass.tables.batch import SpooledTables, plain_batch, plain_schema, unique_names
+from rareclass.tables.batch import SpooledTables, plain_batch, plain_schema, refuse_twice
 from rareclass.tables.databases import DatabaseAddress, Driver, Query, connect
 from rareclass.tables.frames import category_columns, frame_of_arrow
 
@@ -44,14 +44,13 @@ class RunningQuery:
                 f"{query.address or 'The database'} refuses the query",
                 "Correct the query.",
             )
-            plain, self.category_columns = plain_schema(given), category_columns(given)
-            if not plain.names:
+            self.schema, self.category_columns = plain_schema(given), category_columns(given)
+            if not self.schema.names:
                 raise ErrorKind.MISSING_COLUMN.error(
                     f"{query} gives no columns.",
                     "Give one that begins with SELECT.",
                 )
-            names = unique_names(str(query), list(plain.names))
-            self.schema = pa.schema([f.with_name(n) for f, n in zip(plain, names, strict=True)])
+            refuse_twice(str(query), self.schema.names)
         except BaseException:
             self.close()
             raise
