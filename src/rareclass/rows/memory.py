@@ -3,10 +3,11 @@
 import atexit
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -212,14 +213,10 @@ class ArrayRows:
         """Share of the blocks that remember something called `name`."""
         return sum(name in memo for memo in self._memos) / len(self._memos)
 
-    def remembered(self) -> dict[str, int]:
+    def remembered(self) -> Counter[str]:
         """How many blocks remember something, by its name where that is a text."""
-        counts: dict[str, int] = {}
-        for memo in self._memos:
-            for name in memo.names:
-                if isinstance(name, str):
-                    counts[name] = counts.get(name, 0) + 1
-        return counts
+        names = chain.from_iterable(memo.names for memo in self._memos)
+        return Counter(name for name in names if isinstance(name, str))
 
     @property
     def n_blocks(self) -> int:

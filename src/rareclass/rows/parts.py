@@ -114,7 +114,7 @@ class PartialSum(NamedTuple):
         """Add up ``fn(block, *broadcast)`` over the blocks of a piece."""
         rows = part.rows(piece)
         total = list(rows.sum(fn, *broadcast))
-        return cls(total, Counter(rows.remembered()), rows.n_blocks)
+        return cls(total, rows.remembered(), rows.n_blocks)
 
     @classmethod
     def joined(cls, sums: Sequence["PartialSum"]) -> "PartialSum":

@@ -56,7 +56,9 @@ class RowSource:
     @classmethod
     def of_array(cls, X: Any) -> "RowSource":
         """Make the rows of an ndarray or CSR matrix of finite floats, which is not copied."""
-        return cls(X.shape, X.dtype, X.__getitem__, sparse.issparse(X))
+        is_sparse = sparse.issparse(X)
+        take = partial(_csr_rows, X) if is_sparse else X.__getitem__
+        return cls(X.shape, X.dtype, take, is_sparse)
 
     def take(self, rows: slice | np.ndarray) -> Any:
         """Chosen rows: ndarray or CSR matrix of shape (n, n_features), a copy or a view."""
@@ -111,7 +113,7 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
         return X.source
     if _is_usable(X):
         # Many calls with a row each should not wait for the general checks.
-        source = _as_it_is(X)
+        source = RowSource.of_array(X)
         _check_finite(source, feature_names)
         return source
     from rareclass.tables.frames import as_frame  # late: arrays of floats do without
@@ -209,7 +211,7 @@ def _array_source(X: Any) -> RowSource:
     )
     if not X.dtype.isnative:  # compiled code reads numbers as this machine writes them
         X = X.astype(X.dtype.newbyteorder("="))
-    return _as_it_is(X)
+    return RowSource.of_array(X)
 
 
 def _is_usable(X: Any) -> bool:
@@ -217,12 +219,6 @@ def _is_usable(X: Any) -> bool:
     if type(X) is not np.ndarray and not (sparse.issparse(X) and X.format == "csr"):
         return False
     return X.ndim == 2 and 0 not in X.shape and X.dtype.char in "fd" and X.dtype.isnative
-
-
-def _as_it_is(X: Any) -> RowSource:
-    if sparse.issparse(X):
-        return RowSource(X.shape, X.dtype, partial(_csr_rows, X), True)
-    return RowSource.of_array(X)
 
 
 def _csr_rows(X: Any, rows: slice | np.ndarray) -> Any:
