@@ -315,19 +315,12 @@ def _decoded(
 
 
 def _of_polars(frame: Any, needed: list[str] | None) -> tuple[pa.Schema, Batches]:
-    known = frame.collect_schema()
-    schema = pl.DataFrame(schema=known).to_arrow().schema
-    if needed is not None and set(needed) <= set(known):
+    if needed is not None and set(needed) <= set(frame.collect_schema()):
         frame = frame.select(needed)
-        schema = pa.schema([schema.field(name) for name in needed])
-
-    def batches() -> Batches:
-        parts = frame.collect_batches(chunk_size=_BATCH_ROWS, lazy=True, engine="streaming")
-        for part in parts:
-            yield from part.to_arrow().cast(schema).to_batches()
-
-    plain = plain_schema(schema)
-    return plain, (plain_batch(batch, plain) for batch in batches())
+    schema = pl.DataFrame(schema=frame.collect_schema()).to_arrow().schema
+    parts = frame.collect_batches(chunk_size=_BATCH_ROWS, lazy=True, engine="streaming")
+    batches = (batch for part in parts for batch in part.to_arrow().cast(schema).to_batches())
+    return _of_reader(pa.RecordBatchReader.from_batches(schema, batches))
 
 
 def _of_reader(reader: pa.RecordBatchReader) -> tuple[pa.Schema, Batches]:

@@ -274,11 +274,9 @@ def reading_of_text(profile: CellProfile, *, is_category: bool = False) -> TextR
     """
     marks = not (profile.n_null and profile.n_marks)
     words = CellReading("string", marks=marks, truth=profile.truth)
-    if is_category or profile.n_present == 0:
+    if is_category or profile.n_present == 0 or profile.has_codes:
         return TextReading(words)
     if not profile.n_text:
-        if profile.has_codes:
-            return TextReading(words)
         if profile.n_long and profile.n_integers == profile.n_present:
             return TextReading(words, "too long")
         return TextReading(CellReading("number", truth="true/false" if profile.n_truth else ""))
@@ -388,7 +386,7 @@ row 4. Leave such cells empty to have it read as numbers."
 do. Write quantities without such zeros."
     """
     is_words, style = found.reading.reads_as == "string", found.reading.number_format
-    if profile.has_codes and not profile.n_text:
+    if profile.has_codes:
         return ColumnNote(
             FindingKind.CODES,
             f"column {name!r} is taken as categories: {profile.first_code} begins with a zero, as "
