@@ -48,13 +48,13 @@ MOST_CODE = {
     "ranking": 3729,
     "report": 3122,
     "review": 1060,
-    "rows": 1755,
+    "rows": 1738,
     "serving": 1426,
     "single files": 2070,
     "stream": 1944,
-    "tables": 4099,
+    "tables": 4092,
 }
-MOST_LINES = {"src/rareclass": 73_976, "tests": 53_676, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_942, "tests": 53_676, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -21,8 +21,6 @@ from rareclass.tables.folders import check_columns_agree
 
 # A column with more values than this is no target.
 MOST_LABELS = 10_000
-# Columns are woven into rows this many at a time, so that both sides stay in cache.
-_WOVEN_ROWS = 1024
 # Bytes of a decoded batch.
 _BATCH_BYTES = 16 << 20
 # Types whose values float32 holds exactly.
@@ -247,7 +245,9 @@ class BatchDecoder:
         if chosen.weight:
             weights = _weights(batch, chosen.weight, path, first_row)
         columns = [_as_numpy(batch.column(name)) for name in self.features]
-        block = _woven(columns, self.dtype)
+        block = np.empty((batch.num_rows, len(columns)), self.dtype)
+        with np.errstate(over="ignore"):  # overflow to infinity is found afterwards
+            np.stack(columns, axis=1, out=block, casting="unsafe")
         _check_finite(block, columns, self.features, path, first_row)
         return DecodedBatch(block, codes, weights)
 
@@ -414,17 +414,6 @@ def _as_numpy(cells: pa.Array) -> np.ndarray:
         cells = cells.cast(pa.float64())
     values: np.ndarray = cells.to_numpy(zero_copy_only=False)
     return values
-
-
-def _woven(columns: list[np.ndarray], dtype: np.dtype) -> np.ndarray:
-    """Columns side by side as rows."""
-    block = np.empty((len(columns[0]), len(columns)), dtype)
-    with np.errstate(over="ignore"):  # overflow to infinity is found afterwards
-        for start in range(0, len(block), _WOVEN_ROWS):
-            rows = slice(start, start + _WOVEN_ROWS)
-            for position, cells in enumerate(columns):
-                block[rows, position] = cells[rows]
-    return block
 
 
 def _check_finite(

@@ -187,7 +187,7 @@ def connect(address: DatabaseAddress) -> "Driver":
     # Its cache would grow to most of the machine's memory; what does not fit goes to disk.
     connection.execute(f"SET memory_limit = '{min(_DUCKDB_MEMORY, available_memory() // 4)}B'")
     connection.execute("SET temp_directory = ?", [str(scratch_folder())])
-    return _DuckDB(connection, connection.close)
+    return _DuckDB(connection)
 
 
 def driver_of(address: DatabaseAddress) -> Any:
@@ -226,9 +226,9 @@ def given_connection(connection: Any) -> "Callable[[], Driver]":
     """
     kind = type(connection)
     if kind.__module__.partition(".")[0] in ("duckdb", "_duckdb"):
-        return lambda: _DuckDB(connection, lambda: None)
+        return lambda: _DuckDB(connection, is_ours=False)
     if kind.__module__.startswith("adbc_driver_"):
-        return lambda: _Adbc(connection, lambda: None)
+        return lambda: _Adbc(connection, is_ours=False)
     raise ErrorKind.SETTING.error(
         f"A {kind.__name__} is not a connection that gives Arrow batches.",
         "Give the address (postgresql://..., sqlite:///..., duckdb:///...), or a connection of "
@@ -244,10 +244,10 @@ def _end_all(*steps: Callable[[], None] | None) -> None:
 
 
 class _Adbc:
-    """A connection of an ADBC driver, which runs one query."""
+    """A connection of an ADBC driver, which runs one query and is closed if it is ours."""
 
-    def __init__(self, connection: Any, end: Callable[[], None]) -> None:
-        self._cursor, self._end = connection.cursor(), end
+    def __init__(self, connection: Any, is_ours: bool = True) -> None:
+        self._cursor, self._end = connection.cursor(), connection.close if is_ours else None
         self._reader: Any = None  # pa.RecordBatchReader, from `execute` on
         self._is_done = False
 
@@ -294,9 +294,6 @@ class _Adbc:
 class _PostgreSQL(_Adbc):
     """A transaction of PostgreSQL that changes nothing, and sees the rows as of its beginning."""
 
-    def __init__(self, connection: Any) -> None:
-        super().__init__(connection, connection.close)
-
     def execute(self, sql: str) -> pa.Schema:
         # Rows of a large table would else begin anywhere, and be others' order each time.
         for setting in (
@@ -314,22 +311,18 @@ class _SQLite(_Adbc):
     taken back by the next one that opens the file.
     """
 
-    def __init__(self, connection: Any) -> None:
-        super().__init__(connection, connection.close)
-        self._cursor.adbc_statement.set_options(
-            **{"adbc.sqlite.query.batch_rows": str(_SQLITE_ROWS)}
-        )
-
     def execute(self, sql: str) -> pa.Schema:
+        batch_rows = {"adbc.sqlite.query.batch_rows": str(_SQLITE_ROWS)}
+        self._cursor.adbc_statement.set_options(**batch_rows)
         self._run("PRAGMA query_only = ON").close()
         return super().execute(sql)
 
 
 class _DuckDB:
-    """A connection of DuckDB."""
+    """A connection of DuckDB, which is closed if it is ours."""
 
-    def __init__(self, connection: Any, end: Callable[[], None]) -> None:
-        self._connection, self._end = connection, end
+    def __init__(self, connection: Any, is_ours: bool = True) -> None:
+        self._connection, self._end = connection, connection.close if is_ours else None
         self._reader: Any = None
 
     def execute(self, sql: str) -> pa.Schema:
