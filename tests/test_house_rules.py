@@ -31,7 +31,7 @@ MOST_CODE = {
     "cli": 2903,
     "compare": 1368,
     "decide": 1837,
-    "encoding": 2808,
+    "encoding": 2798,
     "ensemble": 2922,
     "estimators": 348,
     "explain": 361,
@@ -52,9 +52,9 @@ MOST_CODE = {
     "serving": 1426,
     "single files": 2070,
     "stream": 1944,
-    "tables": 4092,
+    "tables": 4118,
 }
-MOST_LINES = {"src/rareclass": 73_942, "tests": 53_676, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_962, "tests": 53_709, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

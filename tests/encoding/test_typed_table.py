@@ -161,8 +161,8 @@ NO_TABLES = [
     (pd.DataFrame([[1, 2]], columns=["a", "a"]), ErrorKind.COLUMN_NAMES, "'a'"),
     (pa.table([[1], [2]], names=["a", "a"]), ErrorKind.COLUMN_NAMES, "'a'"),
     (np.ones((1, 2)), ErrorKind.TOO_FEW_ROWS, "n_samples=1"),
-    (np.ones((0, 2)), ErrorKind.TOO_FEW_ROWS, "n_samples=0"),
-    (np.ones((3, 2)), ErrorKind.MISSING_COLUMN, "'x0': always 1; 'x1': always"),
+    (np.ones((0, 2)), ErrorKind.TOO_FEW_ROWS, "no rows"),
+    (np.ones((3, 2)), ErrorKind.MISSING_COLUMN, "'x0': always 1, 'x1': always"),
     (np.array([[1.0], [-np.inf]]), ErrorKind.CELL, "-inf"),
 ]
 

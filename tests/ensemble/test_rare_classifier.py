@@ -169,7 +169,7 @@ def test_one_or_two_rare_rows(n_rare):
 
 def test_hard_tables():
     constant = pd.DataFrame({"a": np.ones(N), "b": ["x"] * N})
-    with refused(ErrorKind.MISSING_COLUMN, says="'a': always 1; 'b': always x"):
+    with refused(ErrorKind.MISSING_COLUMN, says="'a': always 1, 'b': always x"):
         quick().fit(constant, Y)
     empty = X.assign(empty=np.nan, blank=None, same=3.0)
     members = [MeanDifference(), KERNEL, TREES]

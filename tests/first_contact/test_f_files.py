@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,14 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from command_line import QUICK, run
 from faults import refused
+from first_contact.containers import FILES, FRAMES, column_of_file
 from rareclass.encoding.training_table import plan_reading, read_training_table
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.remote import path_of
 from rareclass.rows import from_table
 from rareclass.serving.request_rows import RefusedError, rows_of_json
+from rareclass.tables.databases import DatabaseAddress, Query
 from rareclass.tables.folders import folder_columns
 from rareclass.tables.jsonl import NAMING_ROWS
 from rareclass.tables.sources import open_source
@@ -270,3 +274,42 @@ def test_two_columns_of_one_name_are_refused_wherever_they_stand(tmp_path, names
     with pytest.raises(RefusedError) as caught:
         rows_of_json(f"[{line}]".encode(), [], 9)
     assert caught.value.faults[0].column == twice
+
+
+def sqlite_of(cells, folder):
+    path = folder / "t.db"
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE t (x TEXT, n INTEGER)")
+        base.executemany("INSERT INTO t VALUES (?, ?)", [(c, k) for k, c in enumerate(cells)])
+        base.commit()
+    return Query(DatabaseAddress(f"sqlite:///{path}"), "SELECT * FROM t")
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "kind"),
+    [(0, ErrorKind.TOO_FEW_ROWS), (1, ErrorKind.TOO_FEW_ROWS), (3, ErrorKind.MISSING_COLUMN)],
+)
+def test_a_table_with_nothing_to_learn_from_is_refused_alike(tmp_path, n_rows, kind):
+    """A header alone, one row, or one value, from files, a query and frames of every make."""
+    cells = ["same"] * n_rows
+    for write in (*FILES.values(), sqlite_of):
+        with refused(kind):
+            column_of_file(cells, write, tmp_path)
+    typed = pa.table({"x": pa.array(cells, pa.string())})
+    frames = [pl.DataFrame(typed), typed.to_pandas(), typed.to_pandas(types_mapper=pd.ArrowDtype)]
+    for frame in (*(make(cells) for make in FRAMES.values()), typed, *frames):
+        with refused(kind):
+            read_table(frame)
+
+
+def test_a_column_without_a_name_is_refused_where_it_is_read(tmp_path):
+    pq.write_table(pa.table({"a": [1, 2], "": [3, 4]}), tmp_path / "t.parquet")
+    (tmp_path / "t.jsonl").write_text('{"a": 1, "": 3}\n{"a": 2, "": 4}\n')
+    tables = [open_table(tmp_path / name) for name in ("t.parquet", "t.jsonl")]
+    for file in (*tables, open_rows(pd.DataFrame({"a": [1, 2], "": [3, 4]}))):
+        with refused(ErrorKind.COLUMN_NAMES, says="Column 2 of"):
+            next(iter(file.batches()))
+        assert next(iter(file.batches(["a"])))["a"].cast(pl.Int64).to_list() == [1, 2]
+    query = sqlite_of(["a"], tmp_path)
+    with refused(ErrorKind.COLUMN_NAMES, says="Column 2 of"):
+        open_table(Query(query.address, 'SELECT n, x AS "" FROM t'))

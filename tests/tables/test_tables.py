@@ -6,8 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from command_line import in_new_process
@@ -55,14 +53,6 @@ def test_a_table_that_is_changed_while_it_is_read_is_refused(tmp_path, suffix, h
             list(batches)
         assert refused.value.kind in (ErrorKind.DAMAGED_FILE, ErrorKind.ROWS)
         path.write_bytes(written)
-
-
-def test_a_column_of_parquet_without_a_name_is_refused_where_it_is_read(tmp_path):
-    pq.write_table(pa.table({"a": [1, 2], "": [3, 4]}), tmp_path / "t.parquet")
-    file = open_table(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"Column 2 of .* has no name"):
-        next(iter(file.batches()))
-    assert next(iter(file.batches(["a"])))["a"].to_list() == [1, 2]
 
 
 def written_with(separator):

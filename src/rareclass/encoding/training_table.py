@@ -24,6 +24,7 @@ from rareclass.tables.columns import (
     ColumnFacts,
     FactsGatherer,
     are_too_long,
+    check_some_are_used,
     describe_column,
     facts_of,
     not_learned_from,
@@ -91,6 +92,7 @@ class ReadingPlan:
         `n_missing` counts empty cells of the rows that are trained on, where these are not all.
         Raises `InputError` when none can be learned from.
         """
+        facts = list(facts)
         columns = [
             describe_column(
                 known,
@@ -107,11 +109,8 @@ class ReadingPlan:
                 replace(column, n_missing=number)
                 for column, number in zip(columns, n_missing, strict=True)
             ]
-        if not any(column.is_used for column in columns):
-            raise ErrorKind.MISSING_COLUMN.error(
-                f"No column of {self.file.path} can be learned from: all are constant or id-like.",
-                f"Give a file with a column that differs between rows, or {setting('keep')} one.",
-            )
+        n_rows = max(known.n_rows for known in facts)
+        check_some_are_used(str(self.file.path), columns, n_rows, f", or {setting('keep')} one")
         return columns
 
 

@@ -9,13 +9,14 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name
+from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name, no_rows
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.tables.cells import are_plain, is_text_type
 from rareclass.tables.columns import (
     Column,
     are_too_long,
+    check_some_are_used,
     describe_column,
     facts_for_kind,
     facts_of,
@@ -202,6 +203,8 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
             if name in used
         }
         return TypedTable(frame.n_rows, tuple(found[name] for name in used), list(like))
+    if not frame.n_rows:
+        raise no_rows("X")
     columns: list[TypedColumn] = []
     remembered: list[Column] = []
     index = stored_index(X.schema) if isinstance(X, pa.Table) else ()
@@ -210,7 +213,7 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
         remembered.append(column)
         if typed is not None:
             columns.append(typed)
-    _check_not_empty(columns, remembered, frame.n_rows)
+    check_some_are_used(f"X (n_samples={frame.n_rows})", remembered, frame.n_rows)
     return TypedTable(frame.n_rows, tuple(columns), remembered, frame.has_names)
 
 
@@ -373,20 +376,6 @@ def _typed_column(column: Column, typed: pl.Series | CodedText) -> TypedColumn:
         return TypedColumn(column.name, "number", typed.to_numpy())
     seconds = typed.dt.timestamp("us").cast(pl.Float64) / 1e6
     return TypedColumn(column.name, "date", seconds.to_numpy())
-
-
-def _check_not_empty(columns: list[TypedColumn], remembered: list[Column], n_rows: int) -> None:
-    if columns:
-        return
-    if n_rows < 2:
-        raise ErrorKind.TOO_FEW_ROWS.error(
-            f"X has n_samples={n_rows} rows.", "Give rows of two classes."
-        )
-    whys = "; ".join(f"{each.name!r}: {each.why_dropped}" for each in remembered[:6])
-    raise ErrorKind.MISSING_COLUMN.error(
-        f"X has no column to learn from: {whys or 'it has no columns'}.",
-        "Give a column that differs between rows.",
-    )
 
 
 def _check_all_there(used: dict[str, Column], names: list[str]) -> None:

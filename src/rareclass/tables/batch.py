@@ -82,6 +82,15 @@ def refuse_twice(title: str, names: Sequence[str]) -> None:
         )
 
 
+def refuse_nameless(title: object, names: list[str], wanted: Collection[str]) -> None:
+    """Raise `InputError` where one of the columns that are wanted has no name."""
+    if "" in wanted:
+        raise ErrorKind.COLUMN_NAMES.error(
+            f"Column {names.index('') + 1} of {title} has no name.",
+            "Name it, or leave it out.",
+        )
+
+
 # What float64 holds to the last digit.
 _EXACT_DIGITS = 15
 _MOST_DIGITS = 38  # of a decimal of 128 bits

@@ -1,6 +1,7 @@
 """Columns: what each holds, found from all of its cells, and what is done with it."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -8,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.errors import ErrorKind, counted, first_names
 from rareclass.tables.cells import LARGEST_EXACT, TIME_OF_DAY, TRUTH_PAIRS, is_text_type, type_name
 from rareclass.tables.dates import way_in_words
 from rareclass.tables.reading import CellReading, ReadsAs, is_usable
@@ -353,6 +355,22 @@ def _always(facts: ColumnFacts) -> str | None:
     """Return the one value as a word; None for a column without a value, or a long one."""
     word = pl.Series(facts.values or []).cast(pl.String).to_list()
     return word[0] if len(word) == 1 and len(word[0]) <= _LONGEST_WORD else None
+
+
+def check_some_are_used(
+    title: str, columns: Sequence[Column], n_rows: int, otherwise: str = ""
+) -> None:
+    """Raise `InputError` where no column can be learned from; `otherwise` is what helps as well."""
+    if any(column.is_used for column in columns):
+        return
+    if n_rows < 2:
+        fault = f"{title} has {counted(n_rows, 'row')}."
+        raise ErrorKind.TOO_FEW_ROWS.error(fault, "Give rows of two classes.")
+    whys = first_names([f"{each.name!r}: {each.why_dropped}" for each in columns], 6)
+    raise ErrorKind.MISSING_COLUMN.error(
+        f"{title} has no column to learn from: {whys or 'it has no columns'}.",
+        f"Give a column that differs between rows{otherwise}.",
+    )
 
 
 def not_learned_from(column: Column, use: str) -> Column:

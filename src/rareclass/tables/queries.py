@@ -11,7 +11,13 @@ import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.machine import track
-from rareclass.tables.batch import SpooledTables, plain_batch, plain_schema, refuse_twice
+from rareclass.tables.batch import (
+    SpooledTables,
+    plain_batch,
+    plain_schema,
+    refuse_nameless,
+    refuse_twice,
+)
 from rareclass.tables.databases import DatabaseAddress, Driver, Query, connect
 from rareclass.tables.frames import category_columns, frame_of_arrow
 
@@ -51,6 +57,7 @@ class RunningQuery:
                     "Give one that begins with SELECT.",
                 )
             refuse_twice(str(query), self.schema.names)
+            refuse_nameless(query, self.schema.names, self.schema.names)
         except BaseException:
             self.close()
             raise

@@ -12,6 +12,7 @@ import pyarrow as pa
 from rareclass.errors import ErrorKind, missing_column, no_rows, setting
 from rareclass.remote import path_of
 from rareclass.tables import DETECTED, TextSettings
+from rareclass.tables.batch import refuse_nameless
 from rareclass.tables.byte_streams import FileBytes, StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.databases import Query
@@ -71,11 +72,7 @@ class StoredTable:
         Raises `InputError` where a column that is asked for has no name.
         """
         wanted = list(self.columns if columns is None else columns)
-        if "" in wanted:
-            raise ErrorKind.COLUMN_NAMES.error(
-                f"Column {self.columns.index('') + 1} of {self.path} has no name.",
-                "Name it, or leave it out of the file.",
-            )
+        refuse_nameless(self.path, self.columns, wanted)
         for part in self._parts:
             for batch in part.batches(wanted, batch_rows):
                 if self._schema is not None:
@@ -228,6 +225,7 @@ class _HeldTable:
         self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
     ) -> Iterator[pl.DataFrame]:
         wanted = self.columns if columns is None else columns
+        refuse_nameless(self.path, self.columns, wanted)
         places = [self.columns.index(name) for name in wanted]
         read = read_frame(self._frame[:, places].to_native())
         yield from pl.DataFrame([column.cells for column in read.columns]).iter_slices(batch_rows)
