@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1944,
     "tables": 4118,
 }
-MOST_LINES = {"src/rareclass": 73_962, "tests": 53_709, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_962, "tests": 53_718, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -37,9 +37,10 @@ def plain(budget, scores, days):
             period, size, least = number // budget.rows, float(budget.rows), 1.0
         else:
             day = period = days[number]
-            before = [rows[each] for each in sorted(rows) if each < day][-7:]
-            before = [rows[day - 7]] if day - 7 in rows else before
-            size = max(sum(before) / len(before) if before else 10_000.0, budget.number)
+            after = [rows[each] for each in sorted(rows) if each > day][:7]
+            others = [rows[each] for each in sorted(rows) if each < day][-7:] or after
+            others = [rows[day - 7]] if day - 7 in rows else others
+            size = max(sum(others) / len(others) if others else 10_000.0, budget.number)
             least = size / 10
         is_alert, threshold = False, np.nan
         if recent:
@@ -112,6 +113,14 @@ def test_never_more_than_the_budget(number, rows, scores, days, trend):
     periods = np.arange(n) // rows if rows else of_day
     counts = Counter(periods[decided.is_alert].tolist())
     assert max(counts.values(), default=0) <= number
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_stream_that_goes_backwards_uses_its_budget_too(step):
+    scores = np.random.default_rng(0).normal(size=8_000)
+    days = step * (np.arange(8_000) // 800)
+    alerts = MovingThreshold(AlertBudget(5, None)).decide(scores, days).is_alert
+    assert (alerts.reshape(-1, 800).sum(axis=1)[1:] >= 4).all()
 
 
 def test_the_number_expected_is_the_budget():

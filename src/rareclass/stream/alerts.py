@@ -30,7 +30,7 @@ FEWEST = 100  # scores without which no row is an alert
 _MOST_RECENT, _FEWEST_RECENT = 100_000, 1_000
 _MOST_DAYS = 4_000
 _WEEK = 7
-_FIRST_DAY = 10_000.0  # rows that a day is taken to have before one has ended
+_FIRST_DAY = 10_000.0  # rows that a day is taken to have where no other is known
 # What each feature of a row does to its score, given the row and weights.
 Raises = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
@@ -55,9 +55,9 @@ class MovingThreshold:
     which keeps the last rows of a quiet period from being alerts whatever they score.
 
     A day is taken to have as many rows as the day a week before, else as the seven days before it
-    on average (10,000 before a day has ended); n is a tenth of that at least. Rows of a day are
-    counted together however far apart they come; of days before the earliest of the last 4,000,
-    none is an alert.
+    on average, else as the seven after it (10,000 in the first day); n is a tenth of that at least.
+    Rows of a day are counted together however far apart they come; of days before the earliest of
+    the last 4,000, none is an alert.
 
     Recent scores are the last ``30 N / k`` (1,000 to 100,000), brought up to date after each
     fiftieth of them, 100 rows at least; before the first 100 no row is an alert. All of this
@@ -135,12 +135,12 @@ class MovingThreshold:
         """Rows that a period has, or is expected to have: never fewer than it may have alerts."""
         if self.budget.rows is not None:
             return float(self.budget.rows)
+        others = sorted(self._periods.keys() - {period})
+        days = [day for day in others if day < period][-_WEEK:] or others[:_WEEK]
         if period - _WEEK in self._periods:
-            return float(max(self._periods[period - _WEEK][0], self.budget.number))
-        before = sorted(day for day in self._periods if day < period)[-_WEEK:]
-        rows = [self._periods[day][0] for day in before]
-        expected = sum(rows) / len(rows) if rows else _FIRST_DAY
-        return max(expected, float(self.budget.number))
+            days = [period - _WEEK]
+        rows = [self._periods[day][0] for day in days] or [_FIRST_DAY]
+        return max(sum(rows) / len(rows), float(self.budget.number))
 
     def _remember(self, period: int, scores: NDArray[np.float64]) -> None:
         self._later = np.concatenate([self._later, scores])
