@@ -31,7 +31,7 @@ MOST_CODE = {
     "cli": 2903,
     "compare": 1368,
     "decide": 1837,
-    "encoding": 2798,
+    "encoding": 2796,
     "ensemble": 2922,
     "estimators": 348,
     "explain": 361,
@@ -48,13 +48,13 @@ MOST_CODE = {
     "ranking": 3729,
     "report": 3122,
     "review": 1060,
-    "rows": 1738,
+    "rows": 1734,
     "serving": 1426,
     "single files": 2070,
     "stream": 1944,
-    "tables": 4118,
+    "tables": 4115,
 }
-MOST_LINES = {"src/rareclass": 73_962, "tests": 53_718, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_944, "tests": 53_718, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

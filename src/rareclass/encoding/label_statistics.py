@@ -117,7 +117,7 @@ class LabelStatistics:
             for each in every
             if order is not None
             and each.tells_more
-            and holds_nearby_only(each.levels[order], each.n_levels, y[order], weight[order])
+            and holds_nearby_only(each.levels[order], each.known.n_levels, y[order], weight[order])
         ]
         is_known = learned.moment is not None and order is not None
         if is_known and learned.is_drawn and (self.nearby_only_ or learned.left_out):
@@ -185,11 +185,6 @@ class _Category(NamedTuple):
     statistics: CategoryStatistics
     log_odds: Floats
     tells_more: bool
-
-    @property
-    def n_levels(self) -> int:
-        """How many levels."""
-        return int(self.known.n_levels)
 
     @classmethod
     def of(

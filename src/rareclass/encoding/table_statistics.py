@@ -23,6 +23,7 @@ from rareclass.encoding.label_statistics import (
 from rareclass.encoding.log_odds import CategoryStatistics
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
 from rareclass.metrics.intervals import row_units
+from rareclass.tables.cells import TIME_OF_DAY
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -302,7 +303,7 @@ class TableStatistics:
         Times of day are no codes.
         """
         words = table.of_kind("category")
-        clocks = {column.name for column in table.remembered if column.is_time_of_day}
+        clocks = {each.name for each in table.remembered if each.number_format == TIME_OF_DAY}
         numbers = [k for k in table.of_kind("number") if table.columns[k].name not in clocks]
         codes = [k for k in numbers if could_be_codes(table.columns[k].values, weight)]
         self.n_words_ = len(words)

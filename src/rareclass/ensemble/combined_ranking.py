@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rareclass.ensemble.which_class import LN_10, WhichClass
-from rareclass.rows.memory import count_threads, in_order
+from rareclass.rows.memory import Workers, count_threads
 from rareclass.stored import KeptPart
 
 # A RareClassifier is made, and its settings are read, without what reads tables and scores them.
@@ -117,5 +117,5 @@ class CombinedRanking(KeptPart):
         parts = [slice(k, k + _SCORED_ROWS) for k in range(0, table.n_rows, _SCORED_ROWS)]
         # A thread a part: within one, encoding would keep a single thread busy.
         at_once = max(1, min(count_threads(self.n_jobs), len(parts)))
-        found = in_order(lambda part: of_rows(table.take(part), 1), parts, at_once)
+        found = Workers().map(lambda part: of_rows(table.take(part), 1), parts, at_once)
         return np.concatenate(list(found))

@@ -248,7 +248,7 @@ class OnlineMixture(OnlineRanker):
     def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
         mixed = np.empty(len(rows))
         n_threads = count_threads(self.n_jobs) if len(rows) >= _SHARED_ROWS else 1
-        share = map if n_threads == 1 else partial(Workers().map, n_threads=n_threads)
+        share = partial(Workers().map, n_threads=n_threads)
         start, mix = 0, _nothing
         while start < len(rows):
             part = slice(start, start + state.ranks.lacking)

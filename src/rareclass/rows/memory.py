@@ -43,8 +43,12 @@ class Workers:
     ) -> Iterator[Result]:
         """Yield ``work`` of each piece, in their order, by `n_threads` threads or the running pool.
 
-        Where a piece fails, or at Ctrl-C, waiting pieces are dropped and running ones finished.
+        One thread is the caller's. Where a piece fails, or at Ctrl-C, waiting pieces are dropped
+        and running ones finished.
         """
+        if n_threads <= 1:
+            yield from map(work, pieces)
+            return
         pool, process = self._pool, os.getpid()
         if pool is None or self._n_threads < n_threads or self._process != process:
             # For more threads, or in a child process.
@@ -56,16 +60,6 @@ class Workers:
             self._pool = None
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-
-
-def in_order(
-    do: Callable[[Piece], Result], pieces: Iterable[Piece], n_threads: int
-) -> Iterator[Result]:
-    """Apply `do` to each piece and yield the results in order; one thread is the caller's.
-
-    When the time ran out, or at Ctrl-C, waiting pieces are dropped.
-    """
-    return map(do, pieces) if n_threads == 1 else Workers().map(do, pieces, n_threads)
 
 
 # Fewer are done sooner than a thread is started and handed its work.
@@ -276,9 +270,6 @@ class ArrayRows:
         if n_threads > 1:  # one row is scored sooner than cores are counted
             n_threads = min(self.n_threads, n_threads)
         with one_blas_thread():
-            if n_threads <= 1:
-                yield from map(work, groups)
-                return
             yield from self._workers.map(work, groups, n_threads)
 
 

@@ -94,11 +94,6 @@ class Column:
         return self.kind not in DROPPED_KINDS
 
     @property
-    def is_time_of_day(self) -> bool:
-        """Say whether its numbers are seconds since midnight."""
-        return self.number_format == TIME_OF_DAY
-
-    @property
     def why_dropped(self) -> str:
         """Why the model does not see this column; empty for one that it sees."""
         return "" if self.is_used else self.treatment.removeprefix("dropped: ")
