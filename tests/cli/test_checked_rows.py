@@ -235,8 +235,8 @@ def test_a_report_reads_the_checked_rows_with_their_weights(month):
     options = ReportOptions(journal=month.checked)
     rows = read_rows(month.model, month.table, options)
     # Those of the estimates: what the slider counts is what the table says.
-    assert rows.weight @ rows.y == pytest.approx(rows.checked.n_rare.value)
-    assert rows.weight.sum() == pytest.approx(600)
+    assert rows.scored.weight @ rows.y == pytest.approx(rows.checked.n_rare.value)
+    assert rows.scored.weight.sum() == pytest.approx(600)
     assert (rows.y == month.y[rows.rows]).all()
     section = checked_section(rows.checked)
     assert section.blocks[0].rows == rows.checked.block().rows

@@ -132,7 +132,7 @@ def seen_with(outside, unseen):
     seen = InputSummary(n_rows=200, n_columns=4)
     marked = UnlikeCells({"b": np.arange(200) < unseen}, {"a": np.arange(200) < outside})
     seen.add_unlike(marked, 0)
-    known = [TrainedColumn(name, "number", "", PresentOrEmpty(), None, None) for name in "ab"]
+    known = [TrainedColumn(name, "number", PresentOrEmpty(), None, None) for name in "ab"]
     seen.columns = ColumnTracker(known)
     seen.columns.add(pl.DataFrame({"a": [0.0] * 200, "b": ["word"] * 200}))
     return seen
@@ -196,10 +196,10 @@ def test_of_columns_that_are_not_learned_from_those_of_one_value_are_watched():
 def test_what_is_there_is_compared_and_of_what_is_not_only_what_was_learned_from():
     bins, reading = NumberBins(np.array([0.5]), 0.0, 1.0), CellReading("string")
     same, gone_too = (
-        TrainedColumn(name, "constant", "", PresentOrEmpty(), None, 0.0, reading)
+        TrainedColumn(name, "constant", PresentOrEmpty(), None, 0.0, reading)
         for name in ("same", "gone, too")
     )
-    known = [TrainedColumn(name, "number", "", bins, None, 0.0) for name in ("x", "gone")]
+    known = [TrainedColumn(name, "number", bins, None, 0.0) for name in ("x", "gone")]
     tracker = ColumnTracker([*known, same, gone_too])
     tracker.add(pl.DataFrame({"x": [0.0, 0.2, 0.9, 7.0, 1.0, None, None, None]}))
     tracker.add_unused(pl.DataFrame({"same": ["a", "a", None, "a"]}))

@@ -123,9 +123,7 @@ def _print_read(console: Console, path: "Location", target: str, table: "HuntTab
     )
     left_out = [column for column in table.rows.columns if not column.is_used]
     if left_out:
-        named = [
-            f"{column.name} ({column.treatment.removeprefix('dropped: ')})" for column in left_out
-        ]
+        named = [f"{column.name} ({column.why_dropped})" for column in left_out]
         console.print(f"Not used: {first_names(named, _MOST_LEFT_OUT)}")
 
 

@@ -91,11 +91,6 @@ def compare_score_files(files: ScoreFiles) -> ComparedFiles:
     is missing, a probability is not between 0 and 1, a column is all tied, or there is one class.
     """
     read = read_score_files(files)
-    if len(read.columns) < 2:
-        raise ErrorKind.SHAPE.error(
-            "There is only one column of scores, and nothing to compare.",
-            f"Give two files of scores, or {setting('scores')} twice.",
-        )
     comparison = compare_scores(
         read.y,
         read.columns,
@@ -154,6 +149,11 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
             known = _name(table, name, scored, names)
             columns[known] = _numbers(table, name)
             homes[known] = ScoreHome(str(table.path), name)
+    if len(columns) < 2:
+        raise ErrorKind.TOO_FEW_ROWS.error(
+            "There is only one column of scores, and nothing to compare.",
+            "Give two files of scores, or name two columns of a file.",
+        )
     groups = None if files.groups is None else _beside(tables, files.groups).to_numpy()
     weight, by = None, None
     if files.weight is not None:

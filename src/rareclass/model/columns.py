@@ -78,7 +78,6 @@ class TrainedColumn(NamedTuple):
 
     name: str
     kind: str
-    treatment: str
     bins: NumberBins | WordBins | PresentOrEmpty
     counts: Floats | None  # training rows by bin, unlike all others, empty; None where not known
     missing: float | None  # share of empty cells, where it is known
@@ -124,9 +123,9 @@ def trained_columns(
         if is_empty or column.always is not None:
             words = [] if column.always is None else [column.always]
             counts = np.array([float(n_rows)] * len(words) + [0.0, 0.0, n_rows * is_empty])
-            about = (column.name, column.kind, column.treatment)
             of_word = WordBins(KnownWords().fit(words), len(words))
-            found.append(TrainedColumn(*about, of_word, counts, float(is_empty), column.reading))
+            about = (of_word, counts, float(is_empty), column.reading)
+            found.append(TrainedColumn(column.name, column.kind, *about))
     return found if held_out is None else [*found, _trained_scores(held_out)]
 
 
@@ -142,7 +141,7 @@ class _Distribution(NamedTuple):
 
 
 def _trained(column: Column, n_rows: int | None, known: _Distribution | None) -> TrainedColumn:
-    about = (column.name, column.kind, column.treatment)
+    about = (column.name, column.kind)
     counts_cells = column.n_distinct > 0  # a stream counts none
     missing = 0.0 if counts_cells and not column.n_missing else None
     if counts_cells and n_rows:
@@ -189,7 +188,7 @@ def _trained_scores(held_out: ScoredRows) -> TrainedColumn:
     edges, shares = tenths(values, np.cumsum(of_each) - of_each / 2.0)
     effective = float(weight.sum() ** 2 / (weight @ weight))
     counts = np.append(effective * shares, [0.0, 0.0])
-    return TrainedColumn(SCORES, SCORES, "", NumberBins(edges), counts, 0.0)
+    return TrainedColumn(SCORES, SCORES, NumberBins(edges), counts, 0.0)
 
 
 def tenths(knots: Floats, ranks: Floats) -> tuple[Floats, Floats]:

@@ -122,19 +122,12 @@ def decisions_block(head: str, rows: Sequence[DecisionRow]) -> TableBlock:
 def decision_row(
     name: str, rows: ScoredRows, threshold: float, level: float = _LEVEL
 ) -> DecisionRow:
-    """Return the shares of rows above a threshold, with exact intervals. O(n), with groups sorted.
+    """Return the shares of rows above a threshold, with exact intervals. O(n log n).
 
     Rows of a group count together, as where a threshold is chosen.
     """
-    rare, called = rows.y == 1, rows.scores > threshold
-    hits, alerts, n_rare = int((called & rare).sum()), int(called.sum()), int(rare.sum())
-    tests: Sequence[tuple[float, float]] = [
-        (hits, alerts),
-        (hits, n_rare),
-        (alerts - hits, len(rare) - n_rare),
-    ]
-    if rows.group is not None:
-        tests = rows.cuts().tests_at(threshold)
+    tests = rows.cuts().tests_at(threshold)
+    alerts = int((rows.scores > threshold).sum())
     return DecisionRow(name, alerts, *(exact_interval(*each, level) for each in tests))
 
 
@@ -265,15 +258,12 @@ class RareDecision:
         wide as for the rows as they are. With a `prevalence` also the precision where that share of
         the rows is rare.
         """
-        y, scores, weight, _, classes, group = rows
+        y, scores, weight, _, classes, _ = rows
         called, rare = self.decide(scores), (y == 1).astype(np.intp)
         counts = np.bincount(2 * rare + called, weight, 4).reshape(2, 2)[::-1, ::-1]
         (true_rare, missed_rare), (false_rare, true_rest) = counts
         n_called = true_rare + false_rare
-        found, false = (true_rare, true_rare + missed_rare), (false_rare, false_rare + true_rest)
-        right = true_rare, n_called
-        if group is not None:
-            right, found, false = rows.cuts().tests_at(self.thresholds[0])
+        right, found, false = rows.cuts().tests_at(self.thresholds[0])
         precision, recall = None, widened(exact_interval(*found, _LEVEL), stretch)
         if n_called:
             precision = widened(exact_interval(*right, _LEVEL), stretch)

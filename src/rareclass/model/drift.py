@@ -59,8 +59,6 @@ class ColumnDrift:
     Attributes
     ----------
     name, kind : str
-    treatment : str
-        How the encoder uses it.
     missing_before, missing_now : float or None
         Share of empty cells.
     outside : float
@@ -81,7 +79,6 @@ class ColumnDrift:
 
     name: str
     kind: str
-    treatment: str = ""
     missing_before: float | None = None
     missing_now: float | None = None
     outside: float = 0.0
@@ -212,7 +209,7 @@ def _compared(
     trained: TrainedColumn, found: Floats | None, outside: float, error: float
 ) -> ColumnDrift:
     """Compare a column that chance alone calls moved with a probability of at most `error`."""
-    about = (trained.name, trained.kind, trained.treatment, trained.missing)
+    about = (trained.name, trained.kind, trained.missing)
     if found is None:
         return ColumnDrift(*about, is_absent=True)
     n = max(found.sum(), 1.0)

@@ -78,11 +78,6 @@ class Model(TableScorer):
         return tuple(self.decision.names)
 
     @property
-    def level_calibration(self) -> LevelCalibration | None:
-        """The map from scores to probabilities of levels; None for a rare class or no map."""
-        return self.calibration if isinstance(self.calibration, LevelCalibration) else None
-
-    @property
     def threshold(self) -> float:
         """Score above which a row is called rare, of a model of a rare class."""
         return float(self.thresholds[0])
@@ -268,8 +263,8 @@ class Model(TableScorer):
             classes = self.stated_classes(*self._scores_and_classes(table, separator, encoding))
             return np.column_stack([1.0 - classes.sum(axis=1), classes])
         scores = self.score_samples(table, separator, encoding)
-        if self.level_calibration is not None:
-            return self.level_calibration(scores)
+        if isinstance(self.calibration, LevelCalibration):
+            return self.calibration(scores)
         rare = self._known_calibration()(scores)
         return np.column_stack([1.0 - rare, rare])
 

@@ -93,12 +93,11 @@ class ScoreWriter:
         if self.settings.top is not None:
             frames = self._highest(parts, self.settings.top, path.parent, n_called)
         with closing(frames):
+            written: Iterable[pl.DataFrame] = frames
             if self.settings.alerts_only:
                 called = [frame.filter(pl.col(self.decision.column)) for frame in frames]
-                by_score = pl.concat(called).sort("score", descending=True, maintain_order=True)
-                _write_frames([by_score], path, len(self.settings.id_columns) or 1)
-            else:
-                _write_frames(frames, path, len(self.settings.id_columns) or 1)
+                written = [pl.concat(called).sort("score", descending=True, maintain_order=True)]
+            _write_frames(written, path, len(self.settings.id_columns) or 1)
         return n_called
 
     def _above(

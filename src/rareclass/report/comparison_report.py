@@ -74,7 +74,7 @@ def report_on_models(
         )
     read = [read_rows(content, data, options, text) for content in contents]
     names = _names(models)
-    columns = dict(zip(names, [each.scores for each in read], strict=True))
+    columns = dict(zip(names, [each.scored.scores for each in read], strict=True))
     scores = ReadScores(columns, {}, classes[0].rare_label, read[0].y, read[0].groups)
     own = [content.threshold for content in contents]
     paths = [Fact(name, str(path)) for name, path in zip(names, models, strict=True)]
@@ -85,11 +85,6 @@ def report_on_models(
 def report_on_scores(files: ScoreFiles) -> FinishedReport:
     """Compare files of scores; raises `InputError` as `read_score_files`."""
     scores = read_score_files(files)
-    if len(scores.columns) < 2:
-        raise ErrorKind.TOO_FEW_ROWS.error(
-            "There is one column of scores: nothing to compare it with.",
-            "Give two files of scores.",
-        )
     facts = [
         Fact(name, f"{home.file}, column {home.column}") for name, home in scores.homes.items()
     ]

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from rareclass.decide.calibration import weights_at_prevalence
 from rareclass.errors import first_names
 from rareclass.metrics import CheckedMeasures, Interval, interval
 from rareclass.model.drift import ColumnDrift
 from rareclass.model.evaluate import Promises
+from rareclass.model.facts import ScoredRows
 from rareclass.model.model import Model
 from rareclass.report.page import Heading, Listing, PageBlock, Section, percent, whole
 from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay
@@ -50,32 +49,34 @@ class JudgedModel:
     def of(
         cls,
         model: Model,
-        y: Any,
-        scores: Any,
-        weight: Any = None,
+        scored: ScoredRows,
         time: Any = None,
         costs: Any = None,
         held_out: bool = False,
-        groups: Any = None,
+        average_precision: Interval | None = None,
+        **known: Any,
     ) -> Self:
         """Measure scores at every threshold, of rows that were `held_out` of training or of others.
 
         Probabilities of a stated prevalence are compared with held-out rows that are weighed so.
+        `known` are other attributes.
         """
+        y, weight, groups = scored.y == 1, scored.weight, scored.group
         reliability, calibration = None, model.rare_calibration
         if calibration is not None:
             there = weight
             if held_out and model.stated_prevalence is not None:  # as many rare rows as stated
-                there = weights_at_prevalence(np.asarray(y), weight, calibration.prevalence)
-            reliability = ReliabilityDisplay.of(y, calibration(scores), there, groups=groups)
-        own, rows = model.threshold, (y, scores, weight)
+                there = weights_at_prevalence(y, weight, calibration.prevalence)
+            reliability = ReliabilityDisplay.of(y, calibration(scored.scores), there, groups=groups)
+        own, judged = model.threshold, (y, scored.scores, weight)
         return cls(
             model,
-            ThresholdTable.of(*rows, own=own, time=time, costs=costs, groups=groups),
-            interval("roc_auc", *rows, groups=groups),
-            interval("average_precision", *rows, groups=groups),
-            ScoreDistributionDisplay.of(y, scores, weight, threshold=own),
+            ThresholdTable.of(*judged, own=own, time=time, costs=costs, groups=groups),
+            interval("roc_auc", *judged, groups=groups),
+            average_precision or interval("average_precision", *judged, groups=groups),
+            ScoreDistributionDisplay.of(*judged, threshold=own),
             reliability,
+            **known,
         )
 
     @property
@@ -91,7 +92,7 @@ def card_section(basis: JudgedModel) -> Section:
     """Section with the basis of the numbers, and the uses that the model is not fit for."""
     blocks: list[PageBlock] = [Heading("What it rests on"), Listing(tuple(_meant(basis)))]
     not_meant = (
-        *_limits_of_few_rows(basis.table, basis.checked),
+        *_limits_of_few_rows(basis),
         *_limits_on_other_rows(basis),
         *_limits_of_parts(basis),
     )
@@ -124,8 +125,9 @@ def _meant(basis: JudgedModel) -> Iterator[str]:
         yield f"Its threshold keeps {rule.rule} at confidence {rule.confidence:g}."
 
 
-def _limits_of_few_rows(table: ThresholdTable, checked: CheckedMeasures | None) -> Iterator[str]:
-    recall, n_rare = table.recall.at(table.own or 0), table.n_rare
+def _limits_of_few_rows(basis: JudgedModel) -> Iterator[str]:
+    table, checked, own = basis.table, basis.checked, basis.own
+    recall, n_rare = table.recall.at(own), table.n_rare
     if checked is not None:
         recall, n_rare = checked.recall or recall, checked.n_found
     bounds = f"{percent(recall.low)} to {percent(recall.high)}"
@@ -136,16 +138,14 @@ def _limits_of_few_rows(table: ThresholdTable, checked: CheckedMeasures | None) 
         )
     elif recall.high - recall.low > _WIDE:
         yield f"Not for promises on recall: it may lie anywhere from {bounds}."
-    if table.own is None:
-        return
-    precision = table.precision.at(table.own)
+    precision = table.precision.at(own)
     if precision.value < 0.5:
         times = (1.0 - precision.value) / max(precision.value, 1e-9)
         yield (
             f"Not for acting without a look: of its alerts {percent(1.0 - precision.value)} "
             f"are false, {times:.1f} for each that is right."
         )
-    missed = table.n_rare - table.hits[table.own]
+    missed = table.n_rare - table.hits[own]
     if missed > 0:
         share = percent(missed / table.n_rare)
         yield f"Not for clearing rows: {share} of the rare rows raise no alert at its threshold."

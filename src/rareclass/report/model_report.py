@@ -37,7 +37,7 @@ from rareclass.report.page import (
     whole,
 )
 from rareclass.report.ranking_section import ranking_section
-from rareclass.report.reading import ReadRows, check_rare_class, read_rows
+from rareclass.report.reading import ReadRows, read_rows
 from rareclass.report.scores_section import scores_section
 from rareclass.report.single_rows import single_rows
 from rareclass.report.subgroups import Subgroups, classes_section, subgroups_section
@@ -59,19 +59,20 @@ def report_on_model(
 ) -> FinishedReport:
     """Report on the rows of a file; raises `InputError` as `read_rows`."""
     rows, threshold = read_rows(content, data, options, text), content.threshold
-    columns = rows.y, rows.scores, rows.weight, rows.time, rows.costs
-    judged = JudgedModel.of(content, *columns, groups=rows.group)
-    days = groups = None
+    scored, days, groups = rows.scored, None, None
+    at = rows.y, scored.scores, threshold
     if rows.time is not None and rows.time_column is not None:
         names = day_of(rows.time).astype(str)
-        scored, group = (rows.y, rows.scores, threshold), rows.group
-        days = Subgroups.of(rows.time_column, names, *scored, in_order=True, groups=group)
+        days = Subgroups.of(rows.time_column, names, *at, in_order=True, groups=scored.group)
     if rows.groups is not None and options.groups is not None:
-        groups = Subgroups.of(options.groups, rows.groups, rows.y, rows.scores, threshold)
+        groups = Subgroups.of(options.groups, rows.groups, *at)
     area = None if rows.checked is None else rows.checked.average_precision
-    judged = replace(
-        judged,
-        average_precision=area or judged.average_precision,
+    judged = JudgedModel.of(
+        content,
+        scored,
+        rows.time,
+        rows.costs,
+        average_precision=area,
         columns=drift_of(rows.seen, None).columns,
         rows=rows.name,
         promises=rows.promises,
@@ -84,8 +85,8 @@ def report_on_model(
     if content.facts.importances or single.reasons:
         importances, reasons = content.facts.importances, single.reasons or {}
         of_columns.append(features_section(importances, reasons, single.n_explained))
-    if rows.classes is not None:
-        of_columns.append(classes_section(content, rows.scored))
+    if scored.classes is not None:
+        of_columns.append(classes_section(content, scored))
     of_columns += single.sections
     if days is not None or groups is not None:
         of_columns.append(subgroups_section(days, groups))
@@ -99,18 +100,10 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
 
     Raises `InputError` where the file keeps none, or the model is of levels.
     """
-    check_rare_class(content)
+    _ = content.rare_class  # refuses a model of levels
     facts, held = content.facts, held_out_of(content)
-    rows = held.y == 1, held.scores, held.weight
-    judged = replace(
-        JudgedModel.of(content, *rows, costs=costs, held_out=True, groups=held.group),
-        columns=[
-            ColumnDrift(
-                each.name, each.kind, each.treatment, (each.n_missing or 0) / (facts.n_rows or 1)
-            )
-            for each in facts.columns
-        ],
-    )
+    columns = [ColumnDrift(each.name, each.kind) for each in facts.columns]
+    judged = JudgedModel.of(content, held, costs=costs, held_out=True, columns=columns)
     sections = [features_section(facts.importances, {}, 0)] if facts.importances else []
     if held.classes is not None:
         sections.append(classes_section(content, held))

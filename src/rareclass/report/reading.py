@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from rareclass.decide.constraints import check_cost
 from rareclass.encoding.target import is_rare
-from rareclass.errors import fit_of_a_rare_class, setting
+from rareclass.errors import setting
 from rareclass.metrics.checked import CheckedMeasures, checked_measures, weights_at
-from rareclass.model.decisions import RareDecision, refuse_levels
 from rareclass.model.drift import InputSummary
 from rareclass.model.evaluate import Promises, judge_promises
-from rareclass.model.facts import RareClassScores, ScoredRows
+from rareclass.model.facts import ScoredRows
 from rareclass.model.model import Model
 from rareclass.model.threshold import known_time, labelled_scores
 from rareclass.model.times import alert_times, costs_of
@@ -42,9 +41,8 @@ class ReadRows:
     """Scored rows with classes."""
 
     name: str
-    y: NDArray[np.bool_]
-    scores: Floats
-    rows: NDArray[np.int64]  # row in the file, from 0; rows without a class are left out
+    scored: ScoredRows  # those without a class are left out
+    rows: NDArray[np.int64]  # of each in the file, from 0
     n_unlabelled: int
     seen: InputSummary
     time_column: str | None = None
@@ -53,17 +51,13 @@ class ReadRows:
     costs: dict[str, Any] | None = None
     whole: WholeRows | None = None
     ids: list[str] | None = None
-    classes: RareClassScores | None = None  # of several rare classes
-    weight: Floats | None = None  # where only some rows were checked
-    checked: CheckedMeasures | None = None
+    checked: CheckedMeasures | None = None  # where only some rows were checked
     promises: Promises | None = None  # of the model, where all rows have classes
-    group: NDArray[Any] | None = None  # rows of one, by the column of training, move together
 
     @property
-    def scored(self) -> ScoredRows:
-        """The rows without weights."""
-        y = self.y.astype(np.int16)
-        return ScoredRows(y, self.scores, classes=self.classes, group=self.group)
+    def y(self) -> NDArray[np.bool_]:
+        """Whether each row is rare."""
+        return self.scored.y == 1
 
 
 def read_rows(
@@ -74,22 +68,18 @@ def read_rows(
     Raises `InputError` where the model is of levels, a column is missing, all rows are of one
     class, or a cell is no cost or no time.
     """
-    check_rare_class(content)
+    rare_labels = content.rare_class.labels
     file, seen = open_table(data, text), content.new_summary()
     of_model = known_time(content)  # looked at without being asked for, as evaluate does
     if options.time is None and options.journal is None and of_model in file.columns:
         options = replace(options, time=of_model)
     beside = _columns_beside(file, options)
-    keeper, known = (
-        RowKeeper(content.rare_class.labels),
-        _known_labels(content, data, options, text),
-    )
-
+    keeper, known = RowKeeper(rare_labels), _known_labels(content, data, options, text)
     look = keeper.add if file.columns else None
     labels = None if known is None else known.labels
     every = labelled_scores(content, file, str(data), seen, options.target, labels, look)
     rows = every.labelled()
-    y, labelled = rows.y == 1, np.flatnonzero(every.y >= 0)
+    labelled = np.flatnonzero(every.y >= 0)
     moments = time = promises = groups = ids = None
     if options.time is not None:
         judged = labelled if known is not None else np.arange(len(every.y))
@@ -97,6 +87,8 @@ def read_rows(
         time = moments[every.y[judged] >= 0]
     if known is None:
         promises = judge_promises(content, every, moments)
+    else:
+        rows = rows._replace(weight=known.weight[labelled])
     if options.groups is not None:
         group = beside[options.groups][labelled]
         groups = group.cast(pl.String).fill_null("(empty)").to_numpy()
@@ -104,22 +96,18 @@ def read_rows(
         ids = beside[options.id_column].cast(pl.String).fill_null("")[labelled].to_list()
     return ReadRows(
         data.name,
-        y,
-        rows.scores,
+        rows,
         labelled,
-        len(every.y) - len(y) if known is None else 0,
+        len(every.y) - len(rows.y) if known is None else 0,
         seen,
         options.time,
         time,
         groups,
         _costs(beside, options, labelled),
-        keeper.kept(y, rows.scores, labelled),
+        keeper.kept(rows.y == 1, rows.scores, labelled),
         ids,
-        rows.classes,
-        None if known is None else known.weight[labelled],
         None if known is None else known.measures,
         promises,
-        rows.group,
     )
 
 
@@ -144,14 +132,6 @@ def _known_labels(
     code = np.where(checked.rows_that_count(), checked.sample.y, -1)
     at = checked.scores, checked.sample, content.threshold
     return _Known(names.gather(code + 1), weights_at(*at), checked_measures(*at))
-
-
-def check_rare_class(content: Model) -> RareDecision:
-    """Return the model's decision; raises `InputError` where the model is of levels."""
-    decision = content.decision
-    refuse_levels(decision, "A report", fit_of_a_rare_class())
-    assert isinstance(decision, RareDecision)
-    return decision
 
 
 class RowKeeper:

@@ -62,7 +62,7 @@ def single_rows(content: Model, rows: ReadRows, n_shown: int) -> SingleRows:
 
 
 def _top_places(rows: ReadRows, kept: WholeRows) -> NDArray[np.intp]:
-    top = np.argsort(-rows.scores, kind="stable")[: min(MOST_TOP, len(rows.scores))]
+    top = np.argsort(-rows.scored.scores, kind="stable")[: min(MOST_TOP, len(rows.scored.scores))]
     return np.searchsorted(kept.places, top)
 
 
@@ -159,17 +159,17 @@ def _failures_section(
     rows: ReadRows, kept: WholeRows, threshold: float, names: list[str]
 ) -> Section:
     """Section on the rare rows of the lowest scores, each with the nearest one found."""
-    title, n_missed = "Where it fails", int((rows.y & (rows.scores <= threshold)).sum())
+    title, n_missed = "Where it fails", int((rows.y & (rows.scored.scores <= threshold)).sum())
     rare = np.flatnonzero(rows.y[kept.places])
     frame, places = kept.cells[rare], kept.places[rare]
-    scores = rows.scores[places]
+    scores = rows.scored.scores[places]
     missed = np.flatnonzero(scores <= threshold)
     if not len(missed):
         return Section("failures", title, "No rare row scores too low to raise an alert.", ())
     missed = missed[np.argsort(scores[missed], kind="stable")][:_N_MISSED]
     found = np.flatnonzero(scores > threshold)
     numbers, words = _as_arrays(frame)
-    rest = np.sort(rows.scores[~rows.y])
+    rest = np.sort(rows.scored.scores[~rows.y])
     lines = []
     for at in map(int, missed):
         like = nearest(numbers, words, at, found)
@@ -228,10 +228,12 @@ def _top_section(
     top = kept.places[places]
     head = {
         "Row": [_named(rows, int(place)) for place in top],
-        "Score": [f"{score:.4g}" for score in rows.scores[top]],
+        "Score": [f"{score:.4g}" for score in rows.scored.scores[top]],
     }
     if content.calibration is not None:
-        head["Probability"] = [percent(each) for each in content.calibration(rows.scores[top])]
+        head["Probability"] = [
+            percent(each) for each in content.calibration(rows.scored.scores[top])
+        ]
     head["Rare"] = ["yes" if is_rare else "no" for is_rare in rows.y[top]]
     raised = [NONE] * len(top)
     if explained is not None:

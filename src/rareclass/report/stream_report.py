@@ -1,7 +1,7 @@
 """The report of a stream: measures, drift and alerts over time, from the folder of the stream."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -61,15 +61,10 @@ class LoggedReport:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """Read a row of the log."""
-        measures = (row["auc"], row["average_precision"], row["precision_at_k"])
-        return cls(
-            row["rows"],
-            row["rare"],
-            *measures,
-            tuple(ColumnShift(**each) for each in row["moved"] or ()),
-            tuple(each["measure"] for each in row["falls"] or ()),
-            row["time"].strftime("%Y-%m-%d %H:%M UTC"),
-        )
+        read = {each.name: row[each.name] for each in fields(cls)}
+        read["moved"] = tuple(ColumnShift(**each) for each in row["moved"] or ())
+        read["falls"] = tuple(each["measure"] for each in row["falls"] or ())
+        return cls(**read | {"time": row["time"].strftime("%Y-%m-%d %H:%M UTC")})
 
     def shift_of(self, column: str) -> ColumnShift | None:
         """Shift of a column; None where the report does not name it."""

@@ -144,7 +144,6 @@ def _counted(saved: SavedStream, encoder: StreamEncoder) -> tuple[TrainedColumn,
     of_features = list(zip(saved.encoder.features, counts_of, strict=True))
     found = []
     for column in encoder.columns:
-        about = (column.name, column.kind, column.treatment)
         own = [(feature.role, count) for feature, count in of_features if feature[0] == column.name]
         values = [count for role, count in own if role == "value"]
         n_other, n_empty = (sum(n for r, n in own if r == role) for role in ("other", "missing"))
@@ -159,7 +158,7 @@ def _counted(saved: SavedStream, encoder: StreamEncoder) -> tuple[TrainedColumn,
             counts = np.array([max(saved.drift.n_rows - n_empty, 0.0), 0.0, n_empty])
             bins = PresentOrEmpty()
         share_empty = float(counts[-1] / max(counts.sum(), 1.0))
-        found.append(TrainedColumn(*about, bins, counts, share_empty))
+        found.append(TrainedColumn(column.name, column.kind, bins, counts, share_empty))
     return tuple(found)
 
 
