@@ -149,17 +149,14 @@ class JsonOption:
         "Also write the results as JSON to this file; - prints nothing but JSON.", names=("--json",)
     )
 
-    @property
-    def may_replace(self) -> bool:
-        """True where files that exist may be replaced, as those of a stream by the same command."""
-        return True
+    overwrite = True  # also without the option, as a stream does by the same command
 
     def check(self, inputs: Mapping[str, Location]) -> None:
         """Refuse a file that cannot be written or is read; print nothing else where it is -."""
         if self.json_file == _TO_SCREEN:
             be_quiet(True)
         elif self.json_file is not None:
-            check_output(self.json_file, "--json", self.may_replace, inputs)
+            check_output(self.json_file, "--json", self.overwrite, inputs)
 
     def give(self, data: Any) -> None:
         """Print numbers or write them to the file; do nothing where it was not given."""
@@ -175,11 +172,6 @@ class OutputOptions(JsonOption):
     """Options on what a command writes."""
 
     overwrite: bool = overwrite_option()
-
-    @property
-    def may_replace(self) -> bool:
-        """True where ``--overwrite`` was given."""
-        return self.overwrite
 
 
 def command(verb: Callable[[Any], None]) -> Callable[..., None]:

@@ -96,7 +96,7 @@ def evaluate(options: EvaluateOptions) -> None:
         promised = found.promises.block()
         screen.print_block(console, promised, folded=promised.heads[2:])
         console.print(found.promises.sentence())
-    screen.print_drift(console, found.seen, found.drift)
+    screen.print_drift(console, found.drift)
     written.give(found.as_plain_data())
 
 
@@ -222,11 +222,11 @@ def monitor(options: MonitorOptions) -> None:
     drift, trained = found.drift, found.n_trained
     against = "" if trained is None else f", against {trained:,} of the training table"
     name = data.name if isinstance(data, Path) else str(data)
-    console.print(f"{name}: {counted(found.seen.n_rows, 'row')}{against}", style="bold")
+    console.print(f"{name}: {counted(drift.seen.n_rows, 'row')}{against}", style="bold")
     shown = [*drift.columns[len(drift.compared) :], *drift.compared]
     styles = ["bold" if each.is_far else "" for each in shown]
     screen.print_block(console, drift_block(shown), _MOST_LISTED, styles=styles)
-    screen.print_drift(console, found.seen, drift)
+    screen.print_drift(console, drift)
     written.give(found.as_plain_data())
     if options.strict and drift.is_far:
         raise typer.Exit(cli.MOVED_FAR)

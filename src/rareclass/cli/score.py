@@ -58,7 +58,7 @@ def score(options: ScoreOptions) -> None:
 def print_scoring(console: Console, scoring: "Scoring", saved: str) -> None:
     """Print what came of scoring a file, and where the scores are."""
     console.print(scoring.sentence)
-    screen.print_drift(console, scoring.seen, scoring.drift)
+    screen.print_drift(console, scoring.drift)
     screen.print_notes(console, *scoring.notes)
     console.print(f"Saved {saved}")
 

@@ -18,7 +18,7 @@ from rareclass.table_block import TableBlock, are_numbers
 if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.metrics import Interval
-    from rareclass.model.drift import Drift, InputSummary
+    from rareclass.model.drift import Drift
     from rareclass.model.facts import LeaderboardRow, RankingEstimate
     from rareclass.tables.columns import Column
 
@@ -296,11 +296,11 @@ def measure_text(value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else f"{value:.3f}"
 
 
-def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
+def print_drift(console: Console, drift: "Drift") -> None:
     """Print what a file held that the model did not know, and whether alerts are as frequent."""
     from rareclass.model.drift import FEW_ROWS
 
-    notes = []
+    seen, notes = drift.seen, []
     for counts, words in (
         (seen.unseen_values, "values not seen in training"),
         (seen.outside, "values outside the training range, clipped to it"),

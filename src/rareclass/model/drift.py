@@ -357,6 +357,7 @@ class Drift:
     alerts: AlertRate | None  # None where no row was held out, or the threshold is not a score
     compared: tuple[ColumnDrift, ...] = ()  # each column with training, those that moved most first
     scores: ColumnDrift | None = None  # the scores with those of rows held out
+    seen: InputSummary = field(default_factory=InputSummary)  # the rows, and their odd cells
 
     @property
     def columns(self) -> list[ColumnDrift]:
@@ -385,6 +386,7 @@ class Drift:
                 "is_far": self.alerts.is_far,
             }
         return {
+            **self.seen.as_plain_data(),
             "alert_rate": alerts,
             "drift": [each.as_plain_data() for each in self.compared],
             "score_drift": None if self.scores is None else self.scores.as_plain_data(),
@@ -395,7 +397,7 @@ def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:
     """Sum up what was met in a file."""
     unlike = {name: n / max(seen.n_rows, 1) for name, n in seen.unlike.items()}
     compared = worst_first(seen.columns.drifts(unlike))
-    return Drift(alerts, tuple(compared), seen.columns.score_drift())
+    return Drift(alerts, tuple(compared), seen.columns.score_drift(), seen)
 
 
 def warn_of_training_rows(

@@ -29,7 +29,7 @@ from rareclass.metrics.missed_cases import (
     missed_case_measures,
 )
 from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, decision_row
-from rareclass.model.drift import Drift, InputSummary, drift_of, refuse_drift
+from rareclass.model.drift import Drift, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate, ScoredRows
 from rareclass.model.model import Model, alert_rate
 from rareclass.model.threshold import known_time, labelled_scores
@@ -325,7 +325,6 @@ class EvaluatedFile:
     estimate: RankingEstimate
     confusion: Confusion
     n_unlabelled: int  # rows left out because their target is empty
-    seen: InputSummary
     drift: Drift
     table: list[DecisionRow]  # of a rare class: at the threshold, and the highest rows
     probabilities: ProbabilityQuality | None  # where the model has them
@@ -340,7 +339,6 @@ class EvaluatedFile:
             **self.estimate.as_plain_data(),
             **self.confusion.numbers,
             "n_rows_without_target": self.n_unlabelled,
-            **self.seen.as_plain_data(),
             **self.drift.as_plain_data(),
             "decisions": [each.as_plain_data() for each in self.table],
             "probabilities": plain_data(self.probabilities),
@@ -410,7 +408,6 @@ def evaluate_file(
         decision.estimate(rows),
         decision.confusion(rows),
         len(every.y) - len(rows.y),
-        seen,
         drift,
         table,
         quality,
@@ -425,18 +422,16 @@ def evaluate_file(
 class MonitoredFile:
     """The columns and scores of new rows beside those of training; no classes are needed."""
 
-    seen: InputSummary
     drift: Drift
     n_trained: int | None  # rows of training
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the comparison as dictionaries and numbers."""
         return {
-            "n_rows": self.seen.n_rows,
+            "n_rows": self.drift.seen.n_rows,
             "n_rows_of_training": self.n_trained,
             "is_far": self.drift.is_far,
-            "columns_left_out": self.seen.extra_columns,
-            **self.seen.as_plain_data(),
+            "columns_left_out": self.drift.seen.extra_columns,
             **self.drift.as_plain_data(),
         }
 
@@ -463,4 +458,4 @@ def monitor_file(content: Model, data: TablePlace, text: TextSettings = DETECTED
             rate = alert_rate(content, n_alerts, seen.n_rows)
     if not seen.n_rows:
         raise no_rows(data)
-    return MonitoredFile(seen, drift_of(seen, rate), content.facts.n_rows)
+    return MonitoredFile(drift_of(seen, rate), content.facts.n_rows)

@@ -48,7 +48,6 @@ class Scoring:
     called: dict[str, int]  # rows of each class or level
     threshold: float | None  # score above which a row is called rare; None where none decides
     sentence: str  # how many rows were called what
-    seen: InputSummary
     drift: Drift
     notes: list[str] = field(default_factory=list)  # what was asked for and is not there
 
@@ -58,8 +57,7 @@ class Scoring:
             "n_rows": self.n_rows,
             "called": self.called,
             "threshold": self.threshold,
-            **self.seen.as_plain_data(),
-            "columns_left_out": self.seen.extra_columns,
+            "columns_left_out": self.drift.seen.extra_columns,
             **self.drift.as_plain_data(),
         }
 
@@ -257,7 +255,7 @@ def score_rows(
             refuse_drift(drift, str(data))
     named = {name: int(n) for name, n in zip(content.decision.names, n_called, strict=True)}
     notes = [_NO_CASES] if explain is not None and content.cases is None else []
-    return Scoring(seen.n_rows, named, threshold, writer.sentence(n_called), seen, drift, notes)
+    return Scoring(seen.n_rows, named, threshold, writer.sentence(n_called), drift, notes)
 
 
 def _check_called(settings: ScoreSettings, decision: Decision) -> None:

@@ -188,9 +188,6 @@ class CurvesDisplay(Display):
         for place, (name, table) in enumerate(self.tables.items()):
             color, dashes = CYCLE[place % len(CYCLE)]
             self.kind(table, name=name)._draw(ax, color=color, linestyle=dashes)
-        handles, labels = ax.get_legend_handles_labels()
-        seen = dict(zip(labels, handles, strict=True))
-        ax.legend(list(seen.values()), list(seen))
 
 
 def _points(

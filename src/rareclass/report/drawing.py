@@ -171,10 +171,11 @@ class Display(ABC):
     key: str  # unique on a page
     title: str
     size = SMALL  # inches; one that is WIDE fills the width of a page where it stands alone
+    legend: ClassVar[dict[str, Any]] = {}  # where it stands
 
     @abstractmethod
     def _draw(self, ax: "Axes", **style: Any) -> None:
-        """Draw on axes."""
+        """Draw on axes, without the legend."""
 
     @abstractmethod
     def rows(self) -> TableBlock | None:
@@ -189,6 +190,13 @@ class Display(ABC):
         svg, name = (drawing or self.drawing()).svg, f"{self.key}-plot"
         return Plot(name, self.title, self._words(), svg, self.rows(), self.size == WIDE)
 
+    def _draw_with_legend(self, ax: "Axes", **style: Any) -> None:
+        """Draw on axes; the legend has each name once."""
+        self._draw(ax, **style)
+        handles, labels = ax.get_legend_handles_labels()
+        if named := dict(zip(labels, handles, strict=True)):
+            ax.legend([*named.values()], [*named], **self.legend)
+
     def drawing(self) -> Drawing:
         """Draw on new axes in the style of a page."""
         import matplotlib
@@ -196,7 +204,7 @@ class Display(ABC):
         with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE}):
             figure = new_figure(self.size, "A plot")
             axes = figure.subplots()
-            self._draw(axes)
+            self._draw_with_legend(axes)
             svg = _written(figure)
             box, limits = axes.get_position(), axes.get_xlim()
         span = AxisSpan(float(box.x0), float(box.x1), float(limits[0]), float(limits[1]))
@@ -232,7 +240,7 @@ class RankingDisplay(Display):
                 from matplotlib import pyplot
             ax = pyplot.subplots(layout="constrained")[1]
         self.ax_, self.figure_ = ax, ax.get_figure()
-        self._draw(ax, **style)
+        self._draw_with_legend(ax, **style)
         return self
 
     @classmethod

@@ -146,7 +146,6 @@ class PrecisionRecallDisplay(TableDisplay):
         share_axis(ax.yaxis, "precision: share of alerts that are rare")
         ax.set_xlim(-0.02, 1.02)
         ax.set_ylim(-0.02, 1.05)
-        ax.legend()
 
 
 class RocDisplay(TableDisplay):
@@ -197,7 +196,6 @@ class RocDisplay(TableDisplay):
             share_axis(ax.xaxis, label)
         share_axis(ax.yaxis, "recall: share of the rare rows found")
         ax.set_ylim(-0.02, 1.05)
-        ax.legend()
 
 
 class GainsDisplay(TableDisplay):
@@ -245,7 +243,6 @@ class GainsDisplay(TableDisplay):
         ax.set_xlim(max(gains.share[0], 1e-5), 1.0)
         share_axis(ax.yaxis, "share of the rare rows found")
         ax.set_ylim(-0.02, 1.05)
-        ax.legend()
 
 
 def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Interval) -> Section:

@@ -168,7 +168,6 @@ class ReliabilityDisplay(RankingDisplay):
         log_axis(ax.yaxis, "observed share of rare rows", percent=True)
         ax.set_xlim(0.6 * x.min(), 1.4)
         ax.set_ylim(lowest, 1.6)
-        ax.legend()
 
 
 def _merged(sums: Floats) -> tuple[NDArray[np.intp], Floats]:
@@ -265,7 +264,6 @@ class ScoreDistributionDisplay(RankingDisplay):
         share_axis(ax.yaxis, "share of the rows of a class (root scale)")
         ax.set_ylim(0.0, None)
         ax.set_xlabel("score")
-        ax.legend()
 
 
 def _shared_edges(*columns: Floats) -> Floats:

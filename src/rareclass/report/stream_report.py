@@ -179,7 +179,6 @@ class MeasuresDisplay(Display):
                 ax.plot(x[fell], y[fell], "x", color=color, markersize=8)
         _rows_axis(ax)
         ax.set_ylim(0.0, 1.02)
-        ax.legend()
 
 
 def _measures_section(log: Sequence[LoggedReport], window: int, top: int) -> Section:
@@ -239,7 +238,6 @@ class DriftDisplay(Display):
         _rows_axis(ax)
         ax.set_xlim(0, self.log[-1].rows * 1.02)
         log_axis(ax.yaxis, "stability index", times=(1, 2, 5))
-        ax.legend()
 
 
 def _drift_section(log: Sequence[LoggedReport]) -> Section:

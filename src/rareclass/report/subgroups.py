@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,11 +55,6 @@ class Subgroup:
         """Rare rows at or below the threshold."""
         return self.n_rare - self.hits
 
-    def chance_of_recall(self, share: float) -> float:
-        """Return the chance of no more hits where this share of the rare rows is found."""
-        hits = self.recall.value * self.rare_trials
-        return float(chance_of_at_most(hits, self.rare_trials, share))
-
 
 @dataclass(frozen=True)
 class Subgroups:
@@ -80,7 +75,9 @@ class Subgroups:
         after Holm's correction over all subgroups that have a rare row.
         """
         tested = [each for each in self.parts if each.n_rare]
-        chances = [each.chance_of_recall(self.recall.value) for each in tested]
+        share, trials = self.recall.value, np.array([each.rare_trials for each in tested])
+        hits = trials * [each.recall.value for each in tested]
+        chances = chance_of_at_most(hits, trials, share)
         found = []
         for rank, place in enumerate(np.argsort(chances, kind="stable")):
             if chances[place] * (self.n_tested - rank) >= 1.0 - LEVEL:
@@ -197,6 +194,7 @@ class DaysDisplay(Display):
     """Recall and alerts of the last 120 days."""
 
     key, title, size = "days", "Recall and alerts by day", WIDE
+    legend: ClassVar[Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 1.15), "ncols": 3}
 
     def __init__(self, parts: Subgroups) -> None:
         self.days, self.recall = parts.parts[-_MOST_DRAWN:], parts.recall.value
@@ -234,7 +232,6 @@ class DaysDisplay(Display):
         ax.set_ylim(0.0, 1.05)
         ticks = np.unique(np.linspace(0, len(days) - 1, min(len(days), 7)).astype(int))
         ax.set_xticks(ticks, [days[k].name for k in ticks], rotation=30, ha="right")
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.15), ncols=3)
 
 
 def classes_section(content: Model, rows: ScoredRows) -> Section:

@@ -86,7 +86,6 @@ class AlertsDisplay(TableDisplay):
         ax.set_xlim(x[kept][0], x[kept][-1])
         share_axis(ax.yaxis, "")
         ax.set_ylim(-0.02, 1.05)
-        ax.legend()
 
 
 class CostDisplay(TableDisplay):
@@ -141,7 +140,6 @@ class CostDisplay(TableDisplay):
         ax.set_ylim(0.0, None)
         ax.yaxis.set_major_formatter(plain_number)
         ax.set_ylabel(f"cost on these rows ({self.table.cost_words})")
-        ax.legend()
 
 
 @dataclass(frozen=True)

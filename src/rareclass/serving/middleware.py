@@ -13,11 +13,13 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
+from starlette.responses import JSONResponse
+
 from rareclass.errors import ErrorKind, counted, seconds_text, setting
 from rareclass.machine import size_text
 from rareclass.serving import Limits
 from rareclass.serving.measures import Measures
-from rareclass.serving.request_rows import JSON, RefusedError, refused
+from rareclass.serving.request_rows import RefusedError, refused
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -134,7 +136,7 @@ class Watched:
             )
         fields["kind"] = found.kind
         if not response.status:
-            await response.give(found)
+            await JSONResponse(found.body(), found.status, found.headers)(scope, receive, response)
 
 
 class _Response:
@@ -149,15 +151,6 @@ class _Response:
             headers = [*message["headers"], *_HEADERS, (b"x-request-id", self.request_id)]
             message = {**message, "headers": headers}
         await self._send(message)
-
-    async def give(self, error: RefusedError) -> None:
-        """Send an error."""
-        body = json.dumps(error.body()).encode()
-        named = {"content-type": JSON, "content-length": str(len(body)), **error.headers}
-        headers = [(name.lower().encode(), value.encode()) for name, value in named.items()]
-        start = {"type": "http.response.start", "status": error.status, "headers": headers}
-        await self(start)
-        await self({"type": "http.response.body", "body": body, "more_body": False})
 
 
 def find_token(file: Path | None) -> bytes | None:
