@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.text import Text
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
@@ -186,7 +185,7 @@ def _print_run(console: Console, run: "MethodRun", found: float | None) -> None:
     line = run.why_not()
     if found is not None:
         line = f"{run.name}: average precision {found:.3f}, {seconds_text(run.seconds)}"
-    console.print(Text(line, style="dim"))
+    console.print(line, style="dim")
 
 
 def _compare_files(files: "ScoreFiles") -> dict[str, Any]:
@@ -211,14 +210,14 @@ def _compare_files(files: "ScoreFiles") -> dict[str, Any]:
 def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> None:
     for value, comparison in found.by.items():
         console.print()
-        console.print(Text(f"{column} = {value}: {comparison.basis()}", style="bold"))
+        console.print(f"{column} = {value}: {comparison.basis()}", style="bold")
         for standings in comparison.measures:
-            console.print(Text(standings.says(with_bounds=True)))
+            console.print(standings.says(with_bounds=True))
     for value, why in found.not_judged.items():
-        console.print(Text(f"{column} = {value}: not compared, {why}", style="dim"))
+        console.print(f"{column} = {value}: not compared, {why}", style="dim")
     if len(found.by) > 1:
         words = "Each value has its own tests: among many values some differ by chance."
-        console.print(Text(words, style="dim"))
+        console.print(words, style="dim")
 
 
 def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> None:
@@ -232,17 +231,17 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
             by_ap, by_auc = board.ordered_by.of(run.name), comparison.by("roc_auc").of(run.name)
             shown = f"{by_ap.value:.3f}", by_ap.interval.bounds_text(), by_ap.verdict
             rows.append((run.name, *shown, f"{by_auc.value:.3f}", f"{run.seconds:.1f}"))
-    console.print(Text("By average precision", style="bold"))
+    console.print("By average precision", style="bold")
     screen.print_table(console, heads, rows, (heads[4], heads[2]))
     if board.of_classes:
         _print_of_classes(console, board)
     for run in board.runs:
         if not run.is_judged:
             remedy = " A longer --time-budget lets it finish." if run.status == "stopped" else ""
-            console.print(Text(run.why_not() + remedy, style="dim"))
+            console.print(run.why_not() + remedy, style="dim")
     console.print()
     for standings in comparison.measures:
-        console.print(Text(standings.says()))
+        console.print(standings.says())
     if len(comparison.measures[0].standings) > 1:
         console.print(
             f"Verdicts: paired tests at the {1 - comparison.level:.0%} level, Holm-corrected over "
@@ -258,5 +257,5 @@ def _print_of_classes(console: Console, board: "Leaderboard") -> None:
     rows = [
         (name, *(f"{value:.3f}" for value in board.of_classes[name].values())) for name in methods
     ]
-    console.print(Text("\nAverage precision of each class against the majority", style="bold"))
+    console.print("\nAverage precision of each class against the majority", style="bold")
     screen.print_table(console, ("Method", *board.of_classes[methods[0]]), rows)

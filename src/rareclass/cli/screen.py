@@ -279,15 +279,12 @@ def weights_of_members(rows: Sequence["LeaderboardRow"]) -> dict[str, float]:
 
 def _seems_worse(estimate: "RankingEstimate", rows: Sequence["LeaderboardRow"]) -> bool:
     """Say whether the combination's estimate is below a member's, of what the table shows."""
-    members = {
-        "AUC": [row.roc_auc for row in rows],
-        "average precision": [row.average_precision for row in rows],
-    }
+    shown = {"AUC": "roc_auc", "average precision": "average_precision"}
     return any(
-        each is not None and round(each, 3) > round(estimate.measures[name].value, 3)
-        for name, values in members.items()
+        round(vars(row)[key] or 0.0, 3) > round(estimate.measures[name].value, 3)
+        for name, key in shown.items()
+        for row in rows
         if name in estimate.measures
-        for each in values
     )
 
 

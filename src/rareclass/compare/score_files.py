@@ -79,10 +79,6 @@ class ScoreTable(NamedTuple):
     path: TablePlace
     frame: pl.DataFrame
 
-    def has(self, name: str | None) -> bool:
-        """Tell if the file has a column with this name."""
-        return name in self.frame.columns
-
 
 def compare_score_files(files: ScoreFiles) -> ComparedFiles:
     """Compare the score columns of files by AUC, average precision and precision at k.
@@ -228,7 +224,7 @@ def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
 
 
 def _ids(table: ScoreTable, name: str) -> pl.Series:
-    if not table.has(name):
+    if name not in table.frame.columns:
         raise missing_column(str(table.path), name, table.frame.columns)
     ids = labels_as_text(table.frame[name])
     _check_full(table, name, ids)
@@ -248,7 +244,7 @@ def _ids(table: ScoreTable, name: str) -> pl.Series:
 def _labels(tables: Sequence[ScoreTable], files: ScoreFiles) -> pl.Series:
     """Labels as text; files that have labels agree in them."""
     name = files.target
-    holding = [table for table in tables if table.has(name)]
+    holding = [table for table in tables if name in table.frame.columns]
     if not holding:
         where = f"{tables[0].path} has no" if len(tables) == 1 else "No file of scores has a"
         known = sorted({column for table in tables for column in table.frame.columns})
@@ -293,7 +289,7 @@ def _values(labels: pl.Series) -> pl.Series:
 
 def _beside(tables: Sequence[ScoreTable], name: str, option: str = "groups") -> pl.Series:
     for table in tables:
-        if table.has(name):
+        if name in table.frame.columns:
             _check_full(table, name, table.frame[name])
             return table.frame[name]
     known = sorted({column for table in tables for column in table.frame.columns})
@@ -326,7 +322,7 @@ def _is_numeric(cells: pl.Series) -> bool:
 
 def _numbers(table: ScoreTable, name: str) -> np.ndarray:
     """Read scores: numbers in every row, between 0 and 1 where the name says probabilities."""
-    if not table.has(name):
+    if name not in table.frame.columns:
         raise missing_column(str(table.path), name, table.frame.columns)
     cells = table.frame[name]
     if cells.dtype.is_temporal() or cells.dtype.is_nested():

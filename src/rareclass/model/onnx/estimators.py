@@ -291,7 +291,7 @@ def _log_odds(scores: Tensor, found: Any) -> Tensor:
     if isinstance(found, LogisticMap):
         return _scaled(scores, found.scale) * found.slope + found.intercept
     if isinstance(found, IsotonicMap):
-        return on_lines(scores.graph, scores, [found.knots], [found.values])
+        return on_lines(scores, [found.knots], [found.values])
     if isinstance(found, PooledMap):
         return _pooled(scores, found)
     raise ErrorKind.UNSUPPORTED.error(
@@ -312,7 +312,7 @@ def _pooled(scores: Tensor, found: PooledMap) -> Tensor:
         )
     if found.parts is None:
         return chosen
-    rare = on_lines(scores.graph, scores, [found.parts.scores], [found.parts.probabilities])
+    rare = on_lines(scores, [found.parts.scores], [found.parts.probabilities])
     return _log_sum(-_softplus(-chosen), rare.log()) - _log_sum(
         -_softplus(chosen), (1.0 - rare).log()
     )

@@ -169,9 +169,7 @@ def tree_sums(
     )
 
 
-def counts_below(
-    graph: Graph, X: Tensor, splits: Sequence[np.ndarray], or_equal: bool = False
-) -> Tensor:
+def counts_below(X: Tensor, splits: Sequence[np.ndarray], or_equal: bool = False) -> Tensor:
     """Of each column's increasing splits, how many are below its numbers (or equal to them).
 
     X: (n_rows, n_columns), with as many arrays of splits; the answer is int64 of that shape. NaN is
@@ -203,9 +201,7 @@ def counts_below(
     return found.to(np.int64)
 
 
-def on_lines(
-    graph: Graph, X: Tensor, knots: Sequence[np.ndarray], heights: Sequence[np.ndarray]
-) -> Tensor:
+def on_lines(X: Tensor, knots: Sequence[np.ndarray], heights: Sequence[np.ndarray]) -> Tensor:
     """`np.interp` of each column by its own increasing knots and their heights; NaN stays.
 
     X: (n_rows, n_columns); beyond the knots the height is that of the last one.
@@ -219,11 +215,11 @@ def on_lines(
         for each, height in zip(knots, heights, strict=True)
     ]
     starts = np.cumsum([0] + [len(each) for each, _ in lines])[:-1]
-    places = counts_below(graph, X, [each[1:-1] for each, _ in lines], or_equal=True) + starts
+    places = counts_below(X, [each[1:-1] for each, _ in lines], or_equal=True) + starts
     at = np.concatenate([each for each, _ in lines])
     height = np.concatenate([each for _, each in lines])
     slope = np.concatenate([np.append(np.diff(h) / np.diff(each), 0.0) for each, h in lines])
-    begin, rise, level = (graph.constant(each).take(places) for each in (at, slope, height))
+    begin, rise, level = (X.graph.constant(each).take(places) for each in (at, slope, height))
     return (X.clip(low, high) - begin) * rise + level
 
 

@@ -81,7 +81,7 @@ def is_32_bit(model: Any) -> bool:
 
 def log_rate(scores: Tensor, scale: FalsePositiveRate) -> Tensor:
     """ln F of scores of shape (n_rows, 1)."""
-    inside = on_lines(scores.graph, scores, [scale.knots], [scale.log_rates])
+    inside = on_lines(scores, [scale.knots], [scale.log_rates])
     beyond = (scores - scale.knots[-1]).at_least(0.0)
     return inside - (beyond / scale.excess + 1.0).log()
 
@@ -273,7 +273,7 @@ def linear_in_indicators(row: EncodedRow, view: SparseView, weights: np.ndarray)
         for k in range(n_categories)
     ]
     if row.numbers is not None:
-        bins = counts_below(row.graph, row.numbers, view.edges_, or_equal=True)
+        bins = counts_below(row.numbers, view.edges_, or_equal=True)
         ends = np.array([len(edges) + 1 for edges in view.edges_])
         bins = row.graph.op("Where", row.numbers.is_nan(), ends, bins)
         tables = [at[each] for each in view.columns_[n_categories:][: len(ends)]]
@@ -316,7 +316,7 @@ def _level_of_number(X: Tensor, known: Any) -> Tensor:
     if not known.n_known:
         return (1.0 - X.is_nan().to(np.float64)).to(np.int64)
     at = known.values_
-    found = counts_below(X.graph, X, [at])
+    found = counts_below(X, [at])
     last = np.int64(known.n_known - 1)
     found = X.graph.op("Min", found, last)
     is_known = X.graph.constant(at).take(found).equals(X)
@@ -347,7 +347,7 @@ def bounded(X: Tensor, numbers: BoundedNumbers) -> Tensor:
     if numbers.how == "quantiles":
         parts = [slice(*numbers.starts_[j : j + 2]) for j in range(len(numbers.starts_) - 1)]
         knots, heights = ([of[own] for own in parts] for of in (numbers.knots_, numbers.heights_))
-        found = on_lines(X.graph, X, knots, heights)
+        found = on_lines(X, knots, heights)
     else:
         found = (X.clip(numbers.low_, numbers.high_) - numbers.centre_) / numbers.spread_
     return (found - numbers.mean_) / numbers.scale_
