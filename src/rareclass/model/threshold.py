@@ -244,35 +244,26 @@ def with_threshold(
         chosen = _chosen(wanted, rows, values, prevalence)
         if data is None:
             chosen = chosen.approximately("the model learned from these rows as well")
+    if rare_class == EVERY_CLASS:
+        return _of_every_class(model, chosen, own), chosen
     if rare_class is not None:
-        changed = model.with_class_rules(_rules_of(model, rare_class, chosen, rows))
-        if rare_class == EVERY_CLASS:
-            changed = _any_in_step(changed, chosen, own)
-        return changed, chosen
+        return model.with_class_rules({rare_class: chosen}), chosen
     changed = in_step(model.with_thresholds(chosen.threshold, chosen), chosen.rule, rows)
     if prevalence is not None and changed.rare_calibration is not None:
         changed.set_prevalence(prevalence)
     return changed, chosen
 
 
-def _any_in_step(model: "Model", chosen: ChosenThreshold, rows: ScoredRows) -> "Model":
-    """Return the model with a threshold above which as many rows score as are called any class."""
-    above = threshold_for(rows.scores, chosen.alerts, rows.weight)
-    named = _chosen(above, rows, NO_VALUES, None)
-    words = f"{chosen.rule}, of rows called a class"
-    return model.with_thresholds(named.threshold, replace(named, rule=words))
-
-
-def _rules_of(
-    model: "Model", rare_class: str, chosen: ChosenThreshold, rows: ScoredRows
-) -> dict[str, ChosenThreshold]:
-    """Return the rules of one class, or of all by a multiple of their weights that was chosen."""
-    if rare_class != EVERY_CLASS:
-        return {rare_class: chosen}
+def _of_every_class(model: "Model", chosen: ChosenThreshold, rows: ScoredRows) -> "Model":
+    """Return the model with the multiple of weights that was chosen, and a threshold in step."""
     assert rows.classes is not None
     weights = weights_among(model.rare_class.class_counts, rows.classes.which)
-    thresholds = chosen.threshold * weights
-    return class_rules(model.rare_class, rows, thresholds, chosen.rule)
+    rules = class_rules(model.rare_class, rows, chosen.threshold * weights, chosen.rule)
+    # As many rows score above it as are called any class.
+    above = threshold_for(rows.scores, chosen.alerts, rows.weight)
+    named = _chosen(above, rows, NO_VALUES, None)
+    named = replace(named, rule=f"{chosen.rule}, of rows called a class")
+    return model.with_class_rules(rules).with_thresholds(named.threshold, named)
 
 
 def in_step(model: "Model", rule: str, rows: ScoredRows | None = None) -> "Model":
