@@ -18,7 +18,7 @@ from rareclass.errors import ErrorKind
 from rareclass.metrics import average_precision
 from rareclass.metrics.intervals import Interval
 from rareclass.model.evaluate import probability_quality
-from rareclass.model.facts import LeaderboardRow, RankingEstimate
+from rareclass.model.facts import CombinationFacts, LeaderboardRow, RankingEstimate
 from rareclass.model.score_file import score_columns
 
 STATED = 0.007
@@ -164,7 +164,8 @@ def test_a_combination_below_a_member_is_explained(ap, noted):
     console = Console(record=True, width=200)
     row = LeaderboardRow("logistic regression", "C=1", 0.8, 0.189, 0.1, 0.3, 1.0, 1.0)
     measures = {"AUC": Interval(0.85, 0.8, 0.9), "average precision": Interval(ap, 0.1, 0.3)}
-    print_leaderboard(console, [row], [], RankingEstimate(measures, 100, 5))
+    facts = CombinationFacts("average_precision", "quick", "", None, (row,), (), False, {})
+    print_leaderboard(console, facts, RankingEstimate(measures, 100, 5))
     assert ("Note: a member above can seem better" in console.export_text()) is noted
 
 

@@ -240,7 +240,7 @@ def _print_combination(
 ) -> None:
     """Print the members of a combination, the columns that matter, and what a score means."""
     if details:
-        screen.print_leaderboard(console, method.leaderboard, method.also_tried, trained.estimate)
+        screen.print_leaderboard(console, method, trained.estimate)
     else:
         console.print(f"Ensemble members by weight: {_weights(method.leaderboard)}")
     if untried := method.without_time:

@@ -174,7 +174,7 @@ def show(options: ShowOptions) -> None:
         screen.print_estimate(console, estimate)
     if isinstance(method, CombinationFacts):
         console.print()
-        screen.print_leaderboard(console, method.leaderboard, method.also_tried, estimate)
+        screen.print_leaderboard(console, method, estimate)
     console.print()
     for line in _decision(content):
         console.print(line)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.metrics import Interval
     from rareclass.model.drift import Drift
-    from rareclass.model.facts import LeaderboardRow, RankingEstimate
+    from rareclass.model.facts import CombinationFacts, LeaderboardRow, RankingEstimate
     from rareclass.tables.columns import Column
 
 WIDE = 100
@@ -231,13 +231,10 @@ def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
 
 
 def print_leaderboard(
-    console: Console,
-    rows: Sequence["LeaderboardRow"],
-    also_tried: Sequence["LeaderboardRow"],
-    estimate: "RankingEstimate | None" = None,
+    console: Console, method: "CombinationFacts", estimate: "RankingEstimate | None"
 ) -> None:
     """Print what members reach on rows that their folds held out, those in the model first."""
-    every = [*rows, *also_tried]
+    every = [*method.leaderboard, *method.also_tried]
     weights = weights_of_members(every)
     console.print("Members, on their held-out folds", style="bold")
     lines, styles = [], []

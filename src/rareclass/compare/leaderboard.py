@@ -80,16 +80,13 @@ class Leaderboard:
             for standings in self.found.comparison.measures:
                 key = standings.words.replace(" ", "_").lower()
                 ends = ("", "_low", "_high", "_less_the_best", "_p", "_significant")
-                numbers: dict[str, Any] = dict.fromkeys(ends)
+                numbers: list[Any] = [None] * len(ends)
                 if run.is_judged:
                     each = standings.of(run.name)
-                    numbers |= {"": each.value, "_low": each.low, "_high": each.high}
-                    numbers["_less_the_best"] = 0.0
-                    if (beside := each.beside_the_best) is not None:
-                        numbers["_less_the_best"] = beside.difference
-                        numbers["_p"] = beside.p_adjusted
-                        numbers["_significant"] = beside.significant
-                row |= {f"{key}{end}": number for end, number in numbers.items()}
+                    numbers = [*each.interval, 0.0, None, None]
+                    if (test := each.beside_the_best) is not None:
+                        numbers[3:] = test.difference, test.p_adjusted, test.significant
+                row |= {f"{key}{end}": n for end, n in zip(ends, numbers, strict=True)}
             rows.append(row | {"seconds": run.seconds})
         return rows
 

@@ -142,6 +142,7 @@ def _check_entries(entries: list[zipfile.ZipInfo], n_bytes: int) -> None:
 
 def _check_array(entry: zipfile.ZipInfo, member: IO[bytes]) -> None:
     """Check that an array has as many bytes as its header says."""
+    name = _shown(entry.filename)
     try:
         version = np.lib.format.read_magic(member)
         read = {
@@ -150,16 +151,13 @@ def _check_array(entry: zipfile.ZipInfo, member: IO[bytes]) -> None:
         }[version]
         shape, _, dtype = read(member)
     except Exception as error:  # text that is read as Python's can be wrong in any way
-        name = _shown(entry.filename)
         raise DamagedArchiveError(f"{name} does not begin as an array does") from error
     if dtype.hasobject:
-        name = _shown(entry.filename)
         raise DamagedArchiveError(f"{name} is an array of objects, which none of ours is")
     said, held = math.prod(shape) * dtype.itemsize, entry.file_size - member.tell()
     if min(shape, default=0) < 0 or said != held:
         raise DamagedArchiveError(
-            f"{_shown(entry.filename)} says that it is an array of shape {shape}, {said:,} bytes, "
-            f"and has {held:,}"
+            f"{name} says that it is an array of shape {shape}, {said:,} bytes, and has {held:,}"
         )
 
 

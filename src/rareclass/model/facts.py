@@ -7,7 +7,7 @@ A model file, ``--json`` and ``rareclass show`` hold the same flat JSON object. 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import counted, first_names
 from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import Interval, measures_block, widened
-from rareclass.model.targets import LevelFacts, RareClassFacts, TargetFacts
+from rareclass.model.targets import TargetFacts
 from rareclass.stored import plain_data, read_fields, required, typed_value
 from rareclass.table_block import TableBlock
 from rareclass.tables.columns import Column
@@ -34,10 +34,6 @@ class ClassEstimate:
     n_rows: float  # of the class, copies included
     auc: Interval
     average_precision: Interval
-
-    def as_plain_data(self) -> dict[str, Any]:
-        """Return the estimate as a dictionary."""
-        return plain_data(self) | {"n_rows": round(self.n_rows)}
 
 
 @dataclass(frozen=True)
@@ -85,9 +81,8 @@ class RankingEstimate:
         """Return the estimate as dictionaries and numbers."""
         rare = {} if self.n_rare is None else {"n_rare": round(self.n_rare)}
         plain = {"n_rows": round(self.n_rows), **rare, "measures": plain_data(self.measures)}
-        if not self.classes:
-            return plain
-        return plain | {"classes": [each.as_plain_data() for each in self.classes]}
+        classes = [plain_data(each) | {"n_rows": round(each.n_rows)} for each in self.classes]
+        return plain | ({"classes": classes} if classes else {})
 
 
 class RareClassScores(NamedTuple):
@@ -294,10 +289,8 @@ class HuntFacts:
 
 
 MethodFacts = CombinationFacts | KernelFacts | OrdinalFacts | MomentFacts | HuntFacts
-_TARGETS: dict[str, type[Any]] = {one.target_kind: one for one in (RareClassFacts, LevelFacts)}
-_METHODS: dict[str, type[Any]] = {
-    one.method: one for one in (CombinationFacts, KernelFacts, OrdinalFacts, MomentFacts, HuntFacts)
-}
+_TARGETS: dict[str, type[Any]] = {one.target_kind: one for one in get_args(TargetFacts)}
+_METHODS: dict[str, type[Any]] = {one.method: one for one in get_args(MethodFacts)}
 
 
 @dataclass(frozen=True)
@@ -364,6 +357,7 @@ def class_thresholds_text(thresholds: dict[str, float]) -> str:
 def facts_as_json(facts: ModelFacts) -> dict[str, Any]:
     """Return the facts as one flat dictionary that JSON can hold. O(columns + quantiles).
 
+    >>> from rareclass.model.targets import RareClassFacts
     >>> target = RareClassFacts("fraud", "yes", "no")
     >>> told = facts_as_json(ModelFacts("table", target, (), (0.0, 1.0)))
     >>> told["target"], told["rare_label"], told["quantiles"]
