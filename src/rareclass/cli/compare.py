@@ -222,8 +222,7 @@ def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> No
 
 def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> None:
     """Print methods, the best first, with their tests, and the reasons of those without scores."""
-    comparison = board.found.comparison
-    assert comparison is not None
+    comparison = board.comparison
     heads = ("Method", "AP", f"{comparison.level:.0%} interval", "", "AUC", "Seconds")
     rows = []
     for run in board.runs:

@@ -9,7 +9,7 @@ import numpy as np
 from rareclass.compare.methods import MethodComparison, Report, compare_methods
 from rareclass.compare.out_of_fold import MethodRun
 from rareclass.compare.peers import PeerSettings, prepared, why_not
-from rareclass.compare.score_columns import Standings
+from rareclass.compare.score_columns import Comparison, Standings
 from rareclass.errors import ErrorKind, InputError, counted, seconds_text, setting
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
@@ -49,6 +49,7 @@ class Leaderboard:
     """Methods, the best first."""
 
     found: MethodComparison
+    comparison: Comparison  # that of `found`
     n_rows: int
     n_rare: int
     rare_label: str
@@ -59,8 +60,7 @@ class Leaderboard:
     @property
     def ordered_by(self) -> Standings:
         """Standings by the measure that orders the methods."""
-        assert self.found.comparison is not None
-        return self.found.comparison.by(ORDERED_BY)
+        return self.comparison.by(ORDERED_BY)
 
     @property
     def runs(self) -> list[MethodRun]:
@@ -73,11 +73,10 @@ class Leaderboard:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a flat dictionary a method, the best first."""
-        assert self.found.comparison is not None
         rows = []
         for run in self.runs:
             row: dict[str, Any] = {"method": run.name, "status": run.status, "why": run.message}
-            for standings in self.found.comparison.measures:
+            for standings in self.comparison.measures:
                 key = standings.words.replace(" ", "_").lower()
                 ends = ("", "_low", "_high", "_less_the_best", "_p", "_significant")
                 numbers: list[Any] = [None] * len(ends)
@@ -194,7 +193,8 @@ def compare_on(
     if found.comparison is None:
         raise ErrorKind.UNSUPPORTED.error("No method finished.", _reasons(list(found.runs)))
     by_class = of_classes(found, data, target.rare_labels)
-    return Leaderboard(found, data.n_rows, n_rare, target.rare_label, by_class)
+    about = (data.n_rows, n_rare, target.rare_label, by_class)
+    return Leaderboard(found, found.comparison, *about)
 
 
 def of_classes(

@@ -122,11 +122,11 @@ def decisions_block(head: str, rows: Sequence[DecisionRow]) -> TableBlock:
 def decision_row(
     name: str, rows: ScoredRows, threshold: float, level: float = _LEVEL
 ) -> DecisionRow:
-    """Return the shares of rows above a threshold, with exact intervals. O(n log n).
+    """Return the shares of rows above a threshold, with exact intervals. O(n), with groups sorted.
 
     Rows of a group count together, as where a threshold is chosen.
     """
-    tests = rows.cuts().tests_at(threshold)
+    tests = rows.tests_at(threshold)
     alerts = int((rows.scores > threshold).sum())
     return DecisionRow(name, alerts, *(exact_interval(*each, level) for each in tests))
 
@@ -263,7 +263,7 @@ class RareDecision:
         counts = np.bincount(2 * rare + called, weight, 4).reshape(2, 2)[::-1, ::-1]
         (true_rare, missed_rare), (false_rare, true_rest) = counts
         n_called = true_rare + false_rare
-        right, found, false = rows.cuts().tests_at(self.thresholds[0])
+        right, found, false = rows.tests_at(self.thresholds[0])
         precision, recall = None, widened(exact_interval(*found, _LEVEL), stretch)
         if n_called:
             precision = widened(exact_interval(*right, _LEVEL), stretch)

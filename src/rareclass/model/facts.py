@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import counted, first_names
-from rareclass.metrics.held_out_cuts import HeldOutCuts
-from rareclass.metrics.intervals import Interval, measures_block, widened
+from rareclass.metrics.held_out_cuts import HeldOutCuts, Test
+from rareclass.metrics.intervals import Interval, WeightedRate, measures_block, widened
 from rareclass.model.targets import TargetFacts
 from rareclass.stored import plain_data, read_fields, required, typed_value
 from rareclass.table_block import TableBlock
@@ -116,6 +116,14 @@ class ScoredRows(NamedTuple):
         """Return the rows from the highest score down, those of a group counted together."""
         rows = self.y == 1, self.scores, self.weight
         return HeldOutCuts.read(*rows, groups=self.group, may_tie=True)
+
+    def tests_at(self, threshold: float) -> tuple[Test, Test, Test]:
+        """Return hits and trials of precision, recall and false-positive rate above a threshold."""
+        if self.group is not None:
+            return self.cuts().tests_at(threshold)
+        above = WeightedRate.of(self.scores, threshold, self.y == 1, self.weight)
+        called = (above.rare, above.rare + above.majority)
+        return called, (above.rare, above.n_rare), (above.majority, above.n_majority)
 
     def labelled(self) -> "ScoredRows":
         """Return the rows that have a code, not -1, with their places among these."""

@@ -12,7 +12,7 @@ from rareclass.errors import counted, setting
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import chance_of_at_most, exact_interval, trials_of_share
 from rareclass.metrics.scored_classes import group_codes
-from rareclass.model.decisions import RareDecision, decisions_block
+from rareclass.model.decisions import decisions_block
 from rareclass.model.evaluate import class_decisions
 from rareclass.model.facts import ScoredRows, class_thresholds_text
 from rareclass.model.model import Model
@@ -237,7 +237,6 @@ class DaysDisplay(Display):
 def classes_section(content: Model, rows: ScoredRows) -> Section:
     """Section with the measures of each class that has rows, and a table of called classes."""
     decision = content.decision
-    assert isinstance(decision, RareDecision)
     _, *of_classes = decision.estimate(rows).blocks()
     called = decisions_block("Called each class", class_decisions(content, rows))
     note = (
