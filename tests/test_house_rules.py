@@ -28,8 +28,8 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2903,
-    "compare": 1368,
+    "cli": 2876,
+    "compare": 1363,
     "decide": 1837,
     "encoding": 2796,
     "ensemble": 2922,
@@ -42,19 +42,19 @@ MOST_CODE = {
     "kernels": 588,
     "labels": 840,
     "metrics": 2119,
-    "model": 3982,
+    "model": 3949,
     "moments": 1572,
     "online": 2338,
     "ranking": 3729,
-    "report": 3122,
+    "report": 3083,
     "review": 1060,
     "rows": 1734,
-    "serving": 1426,
+    "serving": 1420,
     "single files": 2070,
-    "stream": 1944,
+    "stream": 1943,
     "tables": 4115,
 }
-MOST_LINES = {"src/rareclass": 73_944, "tests": 53_718, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_816, "tests": 53_717, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -127,9 +127,7 @@ def test_a_report_weighs_held_out_rows_as_the_base_rate_was_stated(folder):
     from rareclass.report.model_card import JudgedModel
 
     model = rareclass.load(folder / "stated.m")
-    held = model.held_out
-    rows = (held.y == 1, held.scores, held.weight)
-    found = JudgedModel.of(model, *rows, held_out=True).reliability
+    found = JudgedModel.of(model, model.held_out, held_out=True).reliability
     low, high = min(found.foretold), max(found.foretold)
     assert low < STATED < high
     assert found.n_off <= 1

@@ -17,14 +17,13 @@ from rareclass.remote import path_of
 from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from polars import DataFrame
 
     from rareclass.model.model import Model
     from rareclass.review.journal import ReviewJournal
     from rareclass.review.reviewing import ReviewList
     from rareclass.review.table import ReviewTable
+    from rareclass.serving import Address
 
 _NO_MODEL = "none"
 _SHOWN = 10
@@ -149,6 +148,9 @@ def review(options: ReviewOptions) -> None:
     def more() -> "ReviewList":
         return next_rows(read, kept, model, how.budget, shares, how.seed)
 
+    def announce(address: "Address") -> None:
+        console.print(f"Check the rows at {address.url} (Ctrl-C stops)")
+
     if sheet is not None or options.page or (said.verdicts is None and labelled is None):
         listed = (None if how.skip_open else open_list(read, kept)) or more()
         _print_list(console, listed, len(read.keys))
@@ -156,7 +158,9 @@ def review(options: ReviewOptions) -> None:
             _write(console, sheet, listed.rows)
             console.print("Fill in the column 'review verdict', and give the file as --verdicts.")
         if options.page:
-            _show_page(console, kept, listed, more, options.port)
+            with needed_for("rareclass review --page", "rareclass[serve]"):
+                from rareclass.serving.review_page import serve_review
+            serve_review(kept, listed, more, options.port, announce)
     if labelled is not None:
         _write(console, labelled, read.with_labels(kept))
         rare = setting("positive", *kept.header.rare)
@@ -195,24 +199,6 @@ def _write(console: Console, path: Path, rows: "DataFrame") -> None:
 
     write_table(path, rows)
     console.print(f"Saved {screen.file_text(path)}", soft_wrap=True)
-
-
-def _show_page(
-    console: Console,
-    journal: "ReviewJournal",
-    listed: "ReviewList",
-    more: "Callable[[], ReviewList]",
-    port: int,
-) -> None:
-    with needed_for("rareclass review --page", "rareclass[serve]"):
-        from rareclass.serving.review_page import serve_review
-    serve_review(
-        journal,
-        listed,
-        more,
-        port,
-        lambda address: console.print(f"Check the rows at {address.url} (Ctrl-C stops)"),
-    )
 
 
 def print_known(console: Console, journal: "ReviewJournal") -> None:

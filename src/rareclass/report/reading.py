@@ -56,7 +56,7 @@ class ReadRows:
 
     @property
     def y(self) -> NDArray[np.bool_]:
-        """Whether each row is rare."""
+        """Mask of the rare rows."""
         return self.scored.y == 1
 
 
