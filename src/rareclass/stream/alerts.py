@@ -30,7 +30,7 @@ FEWEST = 100  # scores without which no row is an alert
 _MOST_RECENT, _FEWEST_RECENT = 100_000, 1_000
 _MOST_DAYS = 4_000
 _WEEK = 7
-_FIRST_DAY = 10_000.0  # rows that a day is taken to have where no other is known
+_FIRST_DAY = 10_000  # rows that a day is taken to have where no other is known
 # What each feature of a row does to its score, given the row and weights.
 Raises = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
