@@ -40,9 +40,9 @@ MOST_CODE = {
     "hunt": 874,
     "hyperball": 1892,
     "kernels": 588,
-    "labels": 840,
+    "labels": 842,
     "metrics": 2119,
-    "model": 3949,
+    "model": 3950,
     "moments": 1572,
     "online": 2338,
     "ranking": 3729,
@@ -54,7 +54,7 @@ MOST_CODE = {
     "stream": 1943,
     "tables": 4115,
 }
-MOST_LINES = {"src/rareclass": 73_816, "tests": 53_717, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_823, "tests": 53_736, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

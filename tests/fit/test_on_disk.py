@@ -202,7 +202,7 @@ def test_the_same_faults_are_found_and_a_target_of_numbers_before_it_fills_the_m
     labels = pl.Series("y", np.arange(500) % 9 == 0)
     assert "one class only" in said(pl.DataFrame([x, pl.Series("y", ["u"] * 500)]))
     assert "No row has a target" in said(pl.DataFrame([x, pl.Series("y", [None] * 500)]))
-    assert "No column" in said(pl.DataFrame([pl.Series("x", [1.0] * 500), labels]))
+    assert "no column to learn" in said(pl.DataFrame([pl.Series("x", [1.0] * 500), labels]))
     with_infinity = x.scatter(333, np.inf)
     assert "row 334" in said(pl.DataFrame([with_infinity, labels]))
     numbers = pl.DataFrame([x, pl.Series("y", np.arange(500))])

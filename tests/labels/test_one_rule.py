@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+from faults import refused
 from rareclass import RankRC, RareClassifier
 from rareclass.decide import CalibratedRanker
 from rareclass.errors import ErrorKind, InputError
@@ -210,3 +211,21 @@ def test_an_estimator_knows_its_labels_in_other_spellings(model, several):
     assert model.score(X, y) == roc_auc(is_rare, model.score_samples(X))
     other = np.char.upper(y)
     assert model.score(X, other) == model.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "value"),
+    [([1.0, 1.0], 1.0), (["a", "a"], "a"), ([0.0, np.inf], np.inf), ([1.5, 2.5], None)],
+)
+def test_labels_that_are_no_two_classes_are_refused_by_kind_from_all(labels, value, tmp_path):
+    rows = pl.DataFrame({"x": [k % 7 + 0.5 for k in range(20)], "y": labels * 10})
+    rows.write_csv(tmp_path / "t.csv")
+    rows.write_parquet(tmp_path / "t.parquet")
+    columns = (rows["y"], rows["y"].to_numpy(), rows["y"].to_arrow(), rows["y"].to_list())
+    for column in columns:
+        with refused(ErrorKind.LABELS):
+            read_labels(column, None, None, 20, several=True)
+    for name in ("t.csv", "t.parquet"):
+        with refused(ErrorKind.LABELS) as caught:
+            read_training_set(open_table(tmp_path / name), FitSettings(target="y"))
+        assert value is None or label_value(str(caught.value.value)) == value

@@ -181,7 +181,7 @@ def test_labels_are_named_as_the_user_writes_them():
     for begin, given in ((CBR(pos_label=7).fit, (X, Y)), (CBR(pos_label=7).start, (3, [0, 1]))):
         with pytest.raises(ValueError, match=r"pos_label=7 is not among the labels \[0, 1\]"):
             begin(*given)
-    with pytest.raises(ValueError, match="one class only, 0:"):
+    with pytest.raises(ValueError, match="one class only: 0"):
         CBR().fit(X, np.zeros(300, int))
     with pytest.raises(ValueError, match=r"None: pass a label a row .* score_samples"):
         model.test_then_train(X, None)

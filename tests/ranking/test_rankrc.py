@@ -184,7 +184,7 @@ LARGE = np.where(np.arange(1600).reshape(400, 4) == 13, 1e200, X)
 TABLES = {
     r"'city'.*TableVectorizer": pd.DataFrame(X, columns=list("abcd")).assign(city="Toronto"),
     r"column 1 .* too large.*StandardScaler": LARGE,
-    r"two columns named 'a'": pd.DataFrame(X[:, :2], columns=["a", "a"]),
+    r"several columns named 'a'": pd.DataFrame(X[:, :2], columns=["a", "a"]),
     r"lazy": pl.DataFrame(X).lazy(),
 }
 

@@ -21,6 +21,7 @@ from rareclass.labels.two_classes import (
     label_array,
     label_column,
     largest,
+    one_only,
     row_weights,
 )
 
@@ -61,11 +62,7 @@ def read_levels(
     if not count.any():
         raise ValueError("y is empty: rows of two levels or more are needed.")
     if np.count_nonzero(count) == 1:
-        only = plain(order[int(np.argmax(count))])
-        raise ValueError(
-            f"the target holds one class only, {only!r}: there is nothing to rank it against. "
-            "Rows of a second level are needed."
-        )
+        raise one_only(plain(order[int(np.argmax(count))]), int(count.sum()), "level")
     return all_but_one(order, codes, largest(mass, count), weight)
 
 

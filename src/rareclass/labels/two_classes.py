@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from numbers import Complex, Real
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -254,7 +254,7 @@ def read_labels(
     if len(classes) != 2 and (
         not several or len(classes) < 2 or (named is None and pos_label is not None)
     ):
-        raise _not_two(classes)
+        raise _not_two(classes, len(code))
     count = rows_of_each(code)
     if named is not None:
         rare = _positions_named(named, classes.tolist())
@@ -349,9 +349,12 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refuse_fractions(numbers: np.ndarray, where: str, or_words: str) -> None:
-    """Raise `InputError` where labels that all are numbers have a fraction: scikit-learn's rule."""
-    is_float = numbers.dtype.kind == "f"
-    for number in numbers[numbers != np.floor(numbers)][:1].tolist() if is_float else ():
+    """Raise `InputError` where one of labels that all are numbers has a fraction, or is infinite.
+
+    Of fractions this is scikit-learn's rule.
+    """
+    found = numbers.tolist() if numbers.dtype.kind == "f" else []
+    for number in [each for each in found if not each.is_integer()][:1]:
         fault = f"Unknown label type: {number!r} in {where} is a measurement, and no class."
         remedy = f"Cut it into classes ({where} > limit), or {or_words}."
         raise ErrorKind.LABELS.error(fault, remedy, value=number)
@@ -380,17 +383,25 @@ def different(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(y, return_inverse=True)
 
 
-def _not_two(classes: np.ndarray) -> ValueError:
+def _not_two(classes: np.ndarray, n_rows: int) -> InputError:
     """Error for one label, or for more than two."""
     if len(classes) == 1:
-        return ValueError(
-            f"the target holds one class only, {plain(classes[0])!r}: there is nothing to rank it "
-            "against. Rows of a second class are needed."
-        )
-    return ValueError(
+        return one_only(plain(classes[0]), n_rows, "class")
+    return ErrorKind.LABELS.error(
         "Only binary classification is supported. The type of the target is multiclass with "
-        f"{len(classes)} labels. Use y == label to learn one label against all others, "
-        "OrdinalRankRC for ordered levels, or RareClassifier for several rare classes."
+        f"{len(classes)} labels.",
+        "Use y == label to learn one label against all others, OrdinalRankRC for ordered levels, "
+        "or RareClassifier for several rare classes.",
+    )
+
+
+def one_only(label: Any, n_rows: int, what: Literal["class", "level"]) -> InputError:
+    """Return the error for a target with one label, of every row that counts."""
+    many = "classes" if what == "class" else "levels"
+    return ErrorKind.LABELS.error(
+        f"The target holds one {what} only: {label!r} in all {counted(n_rows, 'row')}.",
+        f"Two {many} are needed, at least one row of each.",
+        value=label,
     )
 
 

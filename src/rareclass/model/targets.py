@@ -19,7 +19,7 @@ from rareclass.encoding.target import (
     positives,
     read_rare_or_rest,
 )
-from rareclass.errors import ErrorKind, InputError, counted, first_names, setting
+from rareclass.errors import ErrorKind, counted, first_names, setting
 from rareclass.labels.levels import order_labels, refuse_measurements
 from rareclass.labels.spelling import (
     codes_among,
@@ -27,7 +27,13 @@ from rareclass.labels.spelling import (
     one_spelling,
     refuse_two_words_for_yes,
 )
-from rareclass.labels.two_classes import few_of, rare_among, refuse_fractions, words_of_few
+from rareclass.labels.two_classes import (
+    few_of,
+    one_only,
+    rare_among,
+    refuse_fractions,
+    words_of_few,
+)
 
 # Fewer held-out rows than this, rare or of a level, make for rough measures.
 _FEW_RARE, _FEW_OF_LEVEL = 10, 5
@@ -272,7 +278,7 @@ def rare_target(counts: dict[str, int], positive: Positive, column: str = "") ->
         merged[spelled[written]] = merged.get(spelled[written], 0) + n_rows
     merged = dict(sorted(merged.items(), key=lambda each: -each[1]))
     if len(merged) == 1:
-        raise _one_only(*merged.popitem(), "class", "classes")
+        raise one_only(*merged.popitem(), "class")
     names = list(merged)
     labels = tuple(dict.fromkeys(_asked_for(label, names) for label in positives(positive)))
     labels = labels or tuple(names[k] for k in rare_among(names, list(merged.values())))
@@ -338,7 +344,7 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
         )
     majority = levels[counts.index(max(counts))]
     if max(counts) == sum(counts):
-        raise _one_only(majority, max(counts), "level", "levels")
+        raise one_only(majority, max(counts), "level")
     return LevelFacts(found.column, tuple(levels), tuple(counts), majority, dict(found.counts))
 
 
@@ -347,13 +353,6 @@ def _check_labels(counts: dict[str, int]) -> None:
         raise ErrorKind.LABELS.error(
             "No row has a target value.", f"Check the {setting('target')} column."
         )
-
-
-def _one_only(label: str, n_rows: int, one: str, many: str) -> InputError:
-    return ErrorKind.LABELS.error(
-        f"The target holds one {one} only: {label!r} in all {counted(n_rows, 'row')}.",
-        f"Two {many} are needed, at least one row of each.",
-    )
 
 
 def _of_duplicates(n_distinct: int, rows: str) -> str:
