@@ -298,7 +298,7 @@ def test_stability_bound_says_what_it_lacks():
         model.stability_bound()
     with pytest.raises(ValueError, match="X is missing"):
         model.stability_bound(y=y)
-    with pytest.raises(ValueError, match=r"kappa=0\.1 is below the largest k\(x, x\)"):
+    with pytest.raises(ValueError, match=r"kappa=0\.1 is below the rows' k\(x, x\)"):
         model.stability_bound(X, y, kappa=0.1)
     with pytest.raises(ValueError, match="features"):
         model.stability_bound(X[:, :2], y)

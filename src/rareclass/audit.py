@@ -447,7 +447,9 @@ def limit_wrong_labels(
     """
     own, other = (np.asarray(scores, dtype=np.float64).ravel() for scores in (own, other))
     if not len(own) or not len(other):
-        raise ValueError("wrong labels are counted among rows of two labels: one has no rows.")
+        raise ErrorKind.LABELS.error(
+            "wrong labels are counted among rows of two labels: one has no rows."
+        )
     of_own, of_other = (
         np.ones(len(scores)) if weight is None else np.asarray(weight, dtype=np.float64)
         for scores, weight in ((own, own_weight), (other, other_weight))

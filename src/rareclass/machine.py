@@ -33,10 +33,10 @@ def parse_bytes(memory: int | float | str) -> int:
     if isinstance(memory, str):
         match = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-z]*)\s*", memory, re.IGNORECASE)
         if match is None or match[2].upper() not in _UNITS:
-            raise ValueError(f"memory={memory!r} is not a size; write '2GiB', '512MB' or bytes.")
+            raise ErrorKind.SETTING.error(f"memory={memory!r} is no size, such as '2GiB'.")
         memory = float(match[1]) * _UNITS[match[2].upper()]
     if not memory > 0:
-        raise ValueError(f"memory={memory!r} must be above zero; the default is '2GiB'.")
+        raise ErrorKind.SETTING.error(f"memory={memory!r} must be above 0.", "Write '2GiB'.")
     return int(memory)
 
 
@@ -67,7 +67,8 @@ def check_fits(needed: int, what: str, remedy: str) -> None:
         return
     free = available_memory()
     if needed > free // 2:
-        raise ValueError(f"{what} take {size_text(needed)}; {size_text(free)} are free. {remedy}")
+        fault = f"{what} take {size_text(needed)}; {size_text(free)} are free."
+        raise ErrorKind.MEMORY.error(fault, remedy)
 
 
 def available_memory() -> int:

@@ -241,14 +241,15 @@ def read_numbers(
 
 
 def check_choice(name: str, value: Any, known: Sequence[Any]) -> None:
-    """Raise `ValueError` for a value that is not one of those known.
+    """Raise `InputError` for a value that is not one of those known.
 
     >>> check_choice("policy", "lifo", ("fifo", "reservoir"))
     Traceback (most recent call last):
-    ValueError: policy='lifo' is not one of 'fifo', 'reservoir'.
+    rareclass.errors.InputError: policy='lifo' is not one of 'fifo', 'reservoir'.
     """
     if value not in known:
-        raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, known))}.")
+        choices = ", ".join(map(repr, known))
+        raise ErrorKind.SETTING.error(f"{name}={value!r} is not one of {choices}.", value=value)
 
 
 def drawn_seed(random_state: Any) -> int:

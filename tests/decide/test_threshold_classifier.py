@@ -204,11 +204,11 @@ def test_few_rare_rows():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"rule": 0.5}, "rule=0.5 must be a ThresholdRule or a ReviewBand"),
+        ({"rule": 0.5}, "rule=0.5 is no ThresholdRule or ReviewBand"),
         ({"response": "predict"}, "response='predict' is not one of"),
         ({"response": "score_samples"}, "LogisticRegression has no score_samples"),
         ({"unmet": "ignore"}, "unmet='ignore' is not one of"),
-        ({"cv": "five"}, "cv='five' is not"),
+        ({"cv": "five"}, "cv='five' is no"),
         ({"cv": True}, "cv=True is not"),
         ({"cv": 1}, "cv=1 and 60 rows"),
         ({"cv": RareStratifiedKFold(2, repeats=2)}, "cv tests row 0 more than once"),

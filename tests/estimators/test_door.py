@@ -130,12 +130,12 @@ def test_what_is_masked_is_missing():
     hidden = np.arange(60) == 17
     masked = np.ma.masked_array(X, np.column_stack([hidden & False, hidden]))
     y, weight = (np.ma.masked_array(each, hidden) for each in (Y, np.ones(60)))
-    for given, said in (
-        ((masked, Y), "NaN: row 17, column 1"),
-        ((X, y), "no label at all: row 17"),
-        ((X, Y, weight), "sample_weight contains NaN"),
+    for given, kind, column in (
+        ((masked, Y), ErrorKind.NOT_FINITE, "1"),
+        ((X, y), ErrorKind.LABELS, None),
+        ((X, Y, weight), ErrorKind.CELL, "sample_weight"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with refused(kind, column=column, row=17):
             RankRC().fit(*given)
     with refused(ErrorKind.CELL, column="groups", row=17):
         group_numbers(y, 60)
@@ -466,6 +466,16 @@ def test_only_ratios_of_weights_count():
     assert row_weights([1e300, 2e300], 2, relative=True).tolist() == [0.5, 1.0]
     with pytest.raises(ValueError, match="at least one non-zero"):
         row_weights([0.0, 0.0], 2, relative=True)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.0, "2", None, pd.NA, 1j, Decimal("-1")])
+def test_a_weight_that_is_none_is_named_by_its_row(wrong):
+    weight = np.ones(60, object)
+    weight[17] = wrong
+    numbers = [weight.astype(float)] if isinstance(wrong, float) else []
+    for given in (weight, weight.tolist(), pd.Series(weight, range(9, 69)), *numbers):
+        with refused(ErrorKind.CELL, column="sample_weight", row=17):
+            RankRC().fit(X, Y, given)
 
 
 @pytest.mark.parametrize("deep", [False, True])

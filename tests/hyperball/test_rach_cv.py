@@ -323,7 +323,7 @@ def test_a_weight_is_so_many_copies(learn_radius, radius):
         ({"C1s": []}, r"^C1s=\[\] must be a list of finite numbers at or above 0, or None"),
         ({"C2s": [-1.0]}, "^C2s="),
         ({"margins": [np.inf]}, "^margins="),
-        ({"n_balls": []}, r"^n_balls=\[\] must name a number of balls"),
+        ({"n_balls": []}, r"^n_balls=\[\] must be numbers"),
         ({"n_balls": [1, 0]}, "^n_balls=0 must be a whole number above 0, or 'auto'"),
         ({"tol": 0.0}, "^tol=0.0"),
         ({"radius": "wide"}, "^radius='wide'"),

@@ -100,7 +100,7 @@ def test_attributes_that_are_not_there():
     assert model.pos_label_ == RARE
     with pytest.raises(AttributeError, match="a ball without a kernel has no landmarks"):
         _ = model.landmarks_
-    with pytest.raises(ValueError, match="ball=1: there are balls 0 to 0"):
+    with pytest.raises(ValueError, match="ball=1: balls are 0 to 0"):
         model.picture(1)
     with pytest.raises(ValueError, match="ball=-1"):
         model.picture(-1)

@@ -138,7 +138,7 @@ def test_which_labels_are_rare_where_they_are_named_and_where_nobody_says(
         ([-1, None, NAN], {}, r"no row has a label: all are unlabelled \(-1, None or NaN\)\. Give"),
         (["", ""], {}, "no row has a label"),
         ([0, 1, -1], {"weight": [0, 0, 1]}, "every row with a label has sample_weight 0"),
-        ([0, 1], {"weight": [1, -1]}, "Negative values in data passed to `sample_weight`"),
+        ([0, 1], {"weight": [1, -1]}, r"sample_weight\[1\] = -1 is not a finite"),
         ([0, 1], {"weight": [1, 1, 1]}, "sample_weight"),
         ([0, 1], {"pos_label": 2}, r"pos_label=2 is not among the labels \[0, 1\]"),
         ([0, 1], {"pos_label": [1, 5]}, "pos_label=5 is not among"),

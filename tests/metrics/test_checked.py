@@ -415,7 +415,7 @@ def test_intervals_of_strata_with_few_rare_rows_hold_the_truth(strata):
         for name in ("level", "half_width")
         for value in (-0.1, 0.0, 1.0, 1.5, np.nan, "0.9")
     ]
-    + [({"method": "model-assisted"}, "needs the probability of each row")],
+    + [({"method": "model-assisted"}, "needs probability")],
 )
 def test_settings_that_are_refused(settings, says):
     y, score, _ = table(100, 0.2, 1.0, 0)

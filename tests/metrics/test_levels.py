@@ -194,7 +194,7 @@ def test_bad_columns_are_named(measure, given, kind, place):
 
 
 def test_bad_parameters_are_named():
-    with pytest.raises(ValueError, match="level must lie"):
+    with pytest.raises(ValueError, match="level=95 must be"):
         interval("mauc", [0, 1], [0.0, 1.0], level=95)
     with pytest.raises(ValueError, match="n_draws=1 must be at least 2"):
         interval("mauc", [0, 1], [0.0, 1.0], n_draws=1)

@@ -55,7 +55,7 @@ def test_labels_that_cannot_be_learned_from():
             learn(X, Y[:3])
         with pytest.raises(ValueError, match="y is None"):
             learn(X, None)
-    for weight, text in ((-np.ones(400), "Negative"), (np.zeros(400), "zero"), (np.ones(3), "3")):
+    for weight, text in ((-np.ones(400), "at least 0"), (np.zeros(400), "zero"), (np.ones(3), "3")):
         with pytest.raises(ValueError, match=text):
             MIBC().fit(X, Y, weight)
 

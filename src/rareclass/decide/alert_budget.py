@@ -17,7 +17,7 @@ from rareclass.errors import ErrorKind, counted
 from rareclass.metrics.held_out_cuts import HeldOutCuts, running_sums
 from rareclass.metrics.intervals import chance_of_at_most, upper_bound
 from rareclass.metrics.scored_classes import FloatArray
-from rareclass.parameters import check_whole
+from rareclass.parameters import check_choice, check_whole
 
 EXCHANGEABLE_ROWS = "exact order statistic of rows to come"
 EXCHANGEABLE_PERIODS = "exact order statistic of {period}s"
@@ -209,8 +209,7 @@ class AtMostAlertsAPeriod(Constraint):
 
     def __post_init__(self) -> None:
         check_whole("max_alerts", self.number)
-        if self.period not in PERIODS:
-            raise ValueError(f"per={self.period!r} must be one of {', '.join(PERIODS)}.")
+        check_choice("per", self.period, list(PERIODS))
 
     @property
     def words(self) -> str:

@@ -202,11 +202,11 @@ class DecisionClassifier(EstimatorWrapper):
 
     def _check_parameters(self) -> None:
         if not isinstance(self.rule, (ThresholdRule, ReviewBand)):
-            raise ValueError(f"rule={self.rule!r} must be a ThresholdRule or a ReviewBand.")
+            raise ErrorKind.SETTING.error(f"rule={self.rule!r} is no ThresholdRule or ReviewBand.")
         check_choice("response", self.response, ("auto", *RESPONSES))
         check_choice("unmet", self.unmet, ("warn", "raise"))
         if isinstance(self.cv, str) and self.cv != "prefit":
-            raise ValueError(f"cv={self.cv!r} is not a number of folds, a splitter or 'prefit'.")
+            raise ErrorKind.SETTING.error(f"cv={self.cv!r} is no number, splitter or 'prefit'.")
 
     def _scores(self, model: Any, X: Any) -> np.ndarray:
         named = RESPONSES if self.response == "auto" else (self.response,)
@@ -222,12 +222,12 @@ class DecisionClassifier(EstimatorWrapper):
         folds = self._split(rows, rows.y, by, 'Use cv="prefit" with other rows.', splitter)
         tested = np.bincount(np.concatenate([test for _, test in folds]))
         if tested.max() > 1:
-            raise ValueError(
+            raise ErrorKind.ROWS.error(
                 f"cv tests row {int(np.argmax(tested > 1))} more than once: a threshold needs "
                 "each row once at most. Use a splitter without repeats."
             )
         if not self.refit and len(folds) > 1:
-            raise ValueError(
+            raise ErrorKind.COMBINATION.error(
                 f"refit=False keeps the model of a single split, and cv makes {len(folds)}: use "
                 "refit=True, or a cv of one split such as ShuffleSplit(1)."
             )

@@ -167,7 +167,7 @@ class TwoClassScorer(ClassifierMixin):
         refuse_missing(y)
         sign = signs(y, self.classes_, self.pos_label_)
         if len(sign) and (sign == sign[0]).all():
-            raise ValueError(
+            raise ErrorKind.LABELS.error(
                 f"y holds the class {plain(y[0])!r} only: an AUC needs rows of both "
                 f"classes, {self.classes_.tolist()}."
             )

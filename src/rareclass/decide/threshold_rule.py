@@ -25,6 +25,7 @@ from rareclass.decide.constraints import (
     LeastCost,
 )
 from rareclass.decide.threshold import balanced_accuracy_threshold
+from rareclass.errors import ErrorKind
 from rareclass.findings import Finding, FindingKind
 from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.parameters import check_number, check_prevalence
@@ -80,7 +81,7 @@ class ThresholdRule:
 
     def __post_init__(self) -> None:
         if not isinstance(self.constraint, Constraint):
-            raise ValueError(
+            raise ErrorKind.SETTING.error(
                 f"constraint={self.constraint!r} is none: use a class method, such as "
                 "ThresholdRule.min_precision(0.3)."
             )
@@ -300,7 +301,7 @@ class ReviewBand:
     def __post_init__(self) -> None:
         for name, rule in (("block", self.block), ("review", self.review)):
             if not isinstance(rule, ThresholdRule):
-                raise ValueError(f"{name}={rule!r} must be a ThresholdRule.")
+                raise ErrorKind.SETTING.error(f"{name}={rule!r} must be a ThresholdRule.")
 
     def choose(
         self,

@@ -180,9 +180,11 @@ def finite_scores(scores: Any) -> Any:
             return scores
     wrong = np.flatnonzero(~np.isfinite(scores))
     if len(wrong):
-        raise ValueError(
-            f"row {wrong[0]}: its score is {scores[wrong[0]]}, beyond what floats hold. Scale the "
-            "columns before fitting and scoring (sklearn.preprocessing.StandardScaler)."
+        row = int(wrong[0])
+        raise ErrorKind.NOT_FINITE.error(
+            f"row {row}: its score is {scores[row]}, beyond what floats hold.",
+            "Scale the columns before fitting and scoring (sklearn.preprocessing.StandardScaler).",
+            row=row,
         )
     return scores
 

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.rarity_scores import folds_at_most, given_splits
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import FitsRows, learned, same_columns
 from rareclass.folds.splitters import stratified
 from rareclass.labels.two_classes import Labels
@@ -72,12 +73,12 @@ def make_folds(
         for name, rows in (("rare", labels.rare), ("majority", labels.majority)):
             if fold.held_out[rows].all() or not fold.tested[rows].any():
                 side = "training" if fold.held_out[rows].all() else "test"
-                raise ValueError(
+                raise ErrorKind.TOO_FEW_ROWS.error(
                     f"fold {number + 1} has no {name} row in its {side} part; use stratified folds "
                     "(cv=an integer makes them) or fewer of them."
                 )
     if not found:
-        raise ValueError(f"cv={cv!r} holds no folds: give a number of them, or a list of some.")
+        raise ErrorKind.SETTING.error(f"cv={cv!r} holds no folds: give a number, or a list.")
     return found
 
 
@@ -93,7 +94,7 @@ def as_scoring(scoring: Any, known: Mapping[str, Scoring] = SCORINGS) -> Scoring
         return scoring
     if not isinstance(scoring, str) or scoring not in known:
         names = sorted(known)
-        raise ValueError(
+        raise ErrorKind.SETTING.error(
             f"scoring={scoring!r} is not {f'one of {names}' if len(names) > 1 else repr(names[0])} "
             "or a function of (y, scores, sample_weight)."
         )

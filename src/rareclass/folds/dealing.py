@@ -243,7 +243,7 @@ def read_span(name: str, value: Any, time: np.ndarray) -> Any:
         if span < 0 * span or span != span:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(
+        raise ErrorKind.SETTING.error(
             f"{name}={value!r} must be a length of time of at least 0: a number (of days, where "
             "time is dates), or a timedelta where time is dates."
         ) from None

@@ -269,12 +269,12 @@ class RareTimeSplit(BaseCrossValidator):
         least = 2 if window == "around" else 1
         check_whole("n_splits", self.n_splits, f"a whole number of at least {least}", least)
         if (window == "sliding") != (train_span is not None):
-            raise ValueError(
+            raise ErrorKind.COMBINATION.error(
                 f"window={window!r} and train_span={train_span!r} do not go together: "
                 'train_span is the length of the "sliding" window, and of no other.'
             )
         if embargo != 0 and window != "around":
-            raise ValueError(
+            raise ErrorKind.COMBINATION.error(
                 f"embargo={embargo!r} has no effect with window={window!r}, which never learns "
                 'from rows after the test part: use gap=, or window="around".'
             )

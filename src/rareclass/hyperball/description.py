@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
+from rareclass.errors import ErrorKind
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Background
 from rareclass.hyperball.problem import InputSpace, Points
@@ -280,7 +281,7 @@ def take_picture(model: FittedBalls, number: int) -> BallPicture:
     these across the first.
     """
     if not 0 <= number < len(model.balls_):
-        raise ValueError(f"ball={number!r}: there are balls 0 to {len(model.balls_) - 1}.")
+        raise ErrorKind.SETTING.error(f"ball={number!r}: balls are 0 to {len(model.balls_) - 1}.")
     ball, background = model.balls_[number], model.background_
     far = np.flatnonzero(~np.isin(background.rows, ball.rows))
     near_points = ball.space.points(ball.X)

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from rareclass.errors import ErrorKind
 from rareclass.hyperball.problem import BallSpace, InputSpace, Points, kernel_space
 from rareclass.hyperball.solver import one_class_center
 from rareclass.kernels.kernels import make_kernel, mean_width, needs_width
@@ -83,7 +84,7 @@ class RACHParameters(BallParameters):
             check_number("radius_slack", slack, allowed, low=-np.inf)
         for rule in _values(self.radius):
             if rule not in (SOLVED, SHARE):
-                raise ValueError(
+                raise ErrorKind.SETTING.error(
                     f"radius={rule!r} must be 'solved' or 'share', or a dict with one of them for "
                     "each rare label."
                 )
@@ -96,7 +97,7 @@ class RACHParameters(BallParameters):
             value = vars(self)[name]
             for label in value if isinstance(value, dict) else ():
                 if label not in rare:
-                    raise ValueError(
+                    raise ErrorKind.SETTING.error(
                         f"{name}={value!r} names {label!r}, which is not a rare label: "
                         f"{[plain(known) for known in rare]}."
                     )
@@ -122,7 +123,7 @@ def reach_of(value: Any) -> float | None:
         return PAPER_REACH if value else None
     if is_number(value):
         return float(value)
-    raise ValueError(
+    raise ErrorKind.SETTING.error(
         f"filter={value!r} must be True (3 times the threshold, as in the paper), False, or a "
         "number above 0 in place of 3."
     )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from rareclass.errors import ErrorKind
 from rareclass.kernels.expansion import whiten
 from rareclass.kernels.kernels import Kernel, Matrix, squared_norms
 from rareclass.kernels.landmarks import pivoted_cholesky
@@ -291,13 +292,13 @@ class ShiftedRows:
     def _check(self, points: Points) -> None:
         n = points.n_rows
         if self.signs.shape != (n,) or self.price.shape != (n,):
-            raise ValueError(
+            raise ErrorKind.SHAPE.error(
                 f"signs and price are to have one number for each of the {n} points; their shapes "
                 f"are {self.signs.shape} and {self.price.shape}."
             )
         worth = float(self.price[self.plus].sum())
         if not worth >= 1.0 - _ROUNDING:
-            raise ValueError(
+            raise ErrorKind.SETTING.error(
                 f"The prices of the rows of sign +1 sum to {worth}, and are to sum to 1 or more: "
                 "with less, no ball is worth its radius. Raise the prices."
             )

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
 from sklearn.utils.validation import check_is_fitted
 
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import FitsRows, learned, read_features
 from rareclass.findings import Status, warn
 from rareclass.hyperball.ball import (
@@ -74,7 +75,7 @@ class BallClassifier(ClassifierMixin):
         true = labels.classes[labels.code[known]]
         new = np.flatnonzero(~np.isin(true, self.classes_))
         if len(new):
-            raise ValueError(
+            raise ErrorKind.LABELS.error(
                 f"row {known[new[0]]}: label {plain(true[new[0]])!r} is not among the classes "
                 f"{self.classes_.tolist()}. Labels must be spelled as those that fit was given."
             )

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from rareclass.decide.rarity_scores import given_splits
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import learned, read_features
 from rareclass.estimators.search import SearchCV, ranks
 from rareclass.findings import warn
@@ -159,7 +160,7 @@ n_jobs, pos_label
         settings._check_labels_named(labels.rare)
         for label in labels.rare:
             if not len(labels.labelled_but(label)):
-                raise ValueError(
+                raise ErrorKind.LABELS.error(
                     f"the labelled rows are of one class, {plain(label)!r}: their score is "
                     "best for a ball around everything. Label some rows as cleared, or use RACH "
                     "with C1 and C2 given."
@@ -209,7 +210,7 @@ n_jobs, pos_label
             return [self.n_balls]
         numbers = list(dict.fromkeys(self.n_balls))
         if not numbers:
-            raise ValueError(f"n_balls={self.n_balls!r} must name a number of balls, or 'auto'.")
+            raise ErrorKind.SETTING.error(f"n_balls={self.n_balls!r} must be numbers, or 'auto'.")
         return numbers
 
     def _hold_out(

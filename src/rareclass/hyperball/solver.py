@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from rareclass.errors import ErrorKind
 from rareclass.findings import Status
 from rareclass.hyperball.problem import (
     BallDual,
@@ -315,9 +316,11 @@ def one_class_center(
     """
     weight = np.asarray(weight, np.float64)
     if not 0.0 < nu <= 1.0:
-        raise ValueError(f"nu is {nu}, and is to be above 0 and at most 1.")
+        raise ErrorKind.SETTING.error(f"nu is {nu}, and is to be above 0 and at most 1.")
     if not (weight > 0.0).any():
-        raise ValueError("No row has a weight above 0: there is nothing to put a ball around.")
+        raise ErrorKind.LABELS.error(
+            "No row has a weight above 0: there is nothing to put a ball around."
+        )
     used = np.flatnonzero(weight > 0.0)
     points, weight = points.take(used), weight[used]
     price = weight / (nu * weight.sum())

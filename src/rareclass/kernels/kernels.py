@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
+from rareclass.errors import ErrorKind
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.kernels import _kernels_jit as jit
 from rareclass.parameters import is_number
@@ -172,12 +173,12 @@ class CallableKernel:
         """k(x, z) for all pairs: shape (n_x, n_z), checked for shape and finiteness."""
         K = np.asarray(self.function(X, Z))
         if K.shape != (X.shape[0], Z.shape[0]):
-            raise ValueError(
+            raise ErrorKind.SHAPE.error(
                 f"the kernel callable returned shape {K.shape} for {X.shape[0]} rows and "
                 f"{Z.shape[0]} landmarks; return one row per row and one column per landmark."
             )
         if not np.isfinite(K).all():
-            raise ValueError("the kernel callable returned a value that is not finite.")
+            raise ErrorKind.SHAPE.error("the kernel callable returned a value that is not finite.")
         return K.astype(X.dtype, copy=False)
 
     def diag(self, X: Matrix) -> np.ndarray:
@@ -203,11 +204,11 @@ class FeatureScaled:
     def __post_init__(self) -> None:
         scales = np.asarray(self.scales, dtype=np.float64)
         if scales.ndim != 1:
-            raise ValueError(f"scales has shape {scales.shape}: pass one number a feature.")
+            raise ErrorKind.SETTING.error(f"scales has shape {scales.shape}: pass one a feature.")
         wrong = ~(np.isfinite(scales) & (scales >= 0.0))
         if wrong.any():
             column = int(np.argmax(wrong))
-            raise ValueError(
+            raise ErrorKind.SETTING.error(
                 f"scales holds {scales[column]} for column {column}: scales are finite and at or "
                 "above 0."
             )
@@ -216,7 +217,9 @@ class FeatureScaled:
     def scaled(self, X: Matrix) -> Matrix:
         """The features in use of the rows of X, times their scales, in the dtype of X."""
         if X.shape[1] != len(self.scales):
-            raise ValueError(f"X has {X.shape[1]} columns, scales has {len(self.scales)} entries.")
+            raise ErrorKind.SHAPE.error(
+                f"X has {X.shape[1]} columns, scales has {len(self.scales)} entries."
+            )
         used = np.flatnonzero(self.scales)
         factors = self.scales[used].astype(X.dtype, copy=False)
         if not sparse.issparse(X):
@@ -269,7 +272,7 @@ def make_kernel(kernel: Any, width: float) -> Kernel:
         return kernel
     if callable(kernel):
         return CallableKernel(kernel)
-    raise ValueError(f"kernel={kernel!r} is not one of {sorted(KERNELS)} or a callable.")
+    raise ErrorKind.SETTING.error(f"kernel={kernel!r} is not one of {sorted(KERNELS)} or callable.")
 
 
 def given_width(width: Any, kernel: Any) -> float | None:
@@ -278,7 +281,7 @@ def given_width(width: Any, kernel: Any) -> float | None:
         return None if needs_width(kernel) else 1.0
     if is_number(width):
         return float(width)
-    raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
+    raise ErrorKind.SETTING.error(f"width={width!r} is not 'mean' or a number above 0.")
 
 
 def mean_width(all_rows: Rows, shift: np.ndarray | None) -> float:
@@ -296,7 +299,7 @@ def mean_width(all_rows: Rows, shift: np.ndarray | None) -> float:
         variance = by_column.sum()
     if not np.isfinite(variance):
         column = int(np.argmax(~np.isfinite(by_column)))
-        raise ValueError(
+        raise ErrorKind.NOT_FINITE.error(
             f"the squared distances between rows overflow: column {column} holds values that are "
             "too large. Standardise the features first (sklearn.preprocessing.StandardScaler)."
         )

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from rareclass.errors import ErrorKind
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.machine import size_text
 from rareclass.parameters import is_whole
@@ -113,7 +114,9 @@ def choose_landmarks(
     if given is not None:
         points = as_source(given)
         if points.n_features != rows.n_features:
-            raise ValueError(f"landmarks has {points.n_features} columns, X has {rows.n_features}.")
+            raise ErrorKind.SHAPE.error(
+                f"landmarks has {points.n_features} columns, X has {rows.n_features}."
+            )
         return distinct_landmarks(points.take(slice(None)), None)
     is_rare = isinstance(rule, str) and rule == "rare"
     chosen = rows.rare if is_rare else _chosen_rows(rule, kernel, rows, memory, rng)
@@ -133,20 +136,20 @@ def _chosen_rows(
             return np.sort(rng.choice(rows.kept(), size=len(rows.rare), replace=False))
     elif isinstance(rule, (int, np.integer)) and not isinstance(rule, bool):
         if rule < 1:
-            raise ValueError(f"landmarks={rule} must be at least 1.")
+            raise ErrorKind.SETTING.error(f"landmarks={rule} must be at least 1.")
         kept = rows.kept()
         return np.sort(rng.choice(kept, size=min(int(rule), len(kept)), replace=False))
     elif np.ndim(rule) == 1 and len(rule):
         chosen = np.unique(rule)
         if chosen.dtype.kind not in "iu":
-            raise ValueError(f"landmarks holds {chosen.dtype}; row numbers are whole numbers.")
+            raise ErrorKind.SETTING.error(f"landmarks holds {chosen.dtype}, not row numbers.")
         missing = np.setdiff1d(chosen, rows.kept())
         if len(missing):
-            raise ValueError(
+            raise ErrorKind.SETTING.error(
                 f"landmarks names row {missing[0]}, which is not a training row of weight > 0."
             )
         return chosen
-    raise ValueError(
+    raise ErrorKind.SETTING.error(
         f"landmarks={rule!r} is not 'rare', 'all', 'random', ('rare', k), "
         "('rare+majority', k), a number, an array of row numbers, or a matrix of points."
     )
@@ -175,7 +178,7 @@ class CountedRule(NamedTuple):
             or selection not in _SELECTIONS
             or not is_whole(k)
         ):
-            raise ValueError(
+            raise ErrorKind.SETTING.error(
                 f"landmarks={rule!r} is not ('rare', k), ('rare', k, 'pivoted_cholesky') or "
                 "('rare+majority', k) with k a whole number of at least 1."
             )
@@ -188,7 +191,7 @@ def _counted(
     """Rows that a `CountedRule` chooses, increasing."""
     (name, k, selection), rare = CountedRule.of(rule), rows.rare
     if selection == "pivoted_cholesky" and 8 * len(rare) * k > memory:
-        raise ValueError(
+        raise ErrorKind.MEMORY.error(
             f"landmarks={rule!r}: the factor of {len(rare):,} rare rows takes "
             f"{size_text(8 * len(rare) * k)}, memory= allows {size_text(memory)}. Allow more, or "
             f"pass ('rare', {k}), which picks by k-means++."

@@ -60,7 +60,7 @@ def read_levels(
     count = np.bincount(codes, minlength=len(order))
     mass = count if weight is None else np.bincount(codes, weight[kept], len(order))
     if not count.any():
-        raise ValueError("y is empty: rows of two levels or more are needed.")
+        raise ErrorKind.TOO_FEW_ROWS.error("y is empty: rows of two levels or more are needed.")
     if np.count_nonzero(count) == 1:
         raise one_only(plain(order[int(np.argmax(count))]), int(count.sum()), "level")
     return all_but_one(order, codes, largest(mass, count), weight)
@@ -85,7 +85,7 @@ def encode(y: Any, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:
     levels = _order_of(y) if levels is None else levels
     y = label_array(y)
     if y.ndim != 1:
-        raise ValueError(f"y must have one dimension, but its shape is {y.shape}.")
+        raise ErrorKind.SHAPE.error(f"y must have one dimension, but its shape is {y.shape}.")
     return _encode(y, levels, np.arange(len(y)), _MOST_MEASURED)
 
 
@@ -125,22 +125,22 @@ def _encode(
 
 def _checked_levels(levels: Any) -> np.ndarray:
     if isinstance(levels, str) or not isinstance(levels, Iterable):
-        raise ValueError(
+        raise ErrorKind.SETTING.error(
             f"levels={levels!r} must be a sequence of labels in increasing order, such as "
             "['low', 'medium', 'high']."
         )
     if isinstance(levels, (set, frozenset)):
-        raise ValueError(f"levels={levels!r} is a set, which has no order: pass a list.")
+        raise ErrorKind.SETTING.error(f"levels={levels!r} is a set, without order: pass a list.")
     array = label_array(levels if isinstance(levels, np.ndarray) else list(levels))
     if array.ndim != 1 or len(array) < 2:
-        raise ValueError(f"levels={array.tolist()!r} must be two labels or more.")
+        raise ErrorKind.SETTING.error(f"levels={array.tolist()!r} must be two labels or more.")
     missing = missing_labels(array)
     if len(missing):
-        raise ValueError(f"levels[{missing[0]}] is missing: {array.tolist()!r}.")
+        raise ErrorKind.SETTING.error(f"levels[{missing[0]}] is missing: {array.tolist()!r}.")
     seen: dict[Any, int] = {}
     for k, level in enumerate(map(plain, array)):
         if seen.setdefault(level, k) != k:
-            raise ValueError(f"levels holds {level!r} twice: at {seen[level]} and at {k}.")
+            raise ErrorKind.SETTING.error(f"levels[{seen[level]}] and levels[{k}] are {level!r}.")
     if array.dtype == object:  # text beside text is plain text, which every file format holds
         array = np.array(array.tolist()) if _all_text(array) else array
     return array

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from rareclass.errors import ErrorKind
 from rareclass.labels.spelling import missing_labels, plain, refuse_missing, spelled_as
 from rareclass.labels.states import UNKNOWN
 from rareclass.labels.two_classes import (
@@ -69,15 +70,16 @@ def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int)
     code, classes = _read_codes(y, n_rows)
     weight = row_weights(sample_weight, n_rows)
     if not len(classes):
-        raise ValueError(
-            "no row has a label: all are unlabelled (-1, None or NaN). Give at least one confirmed "
-            "row of the rare class its label."
+        raise ErrorKind.LABELS.error(
+            "no row has a label: all are unlabelled (-1, None or NaN).",
+            "Give at least one confirmed row of the rare class its label.",
         )
     known = code != UNKNOWN
     known &= weight is None or weight > 0.0
     counts = np.bincount(code[known], minlength=len(classes))
     if not counts.any():
-        raise ValueError("every row with a label has sample_weight 0: there is none to learn from.")
+        message = "every row with a label has sample_weight 0: there is none to learn from."
+        raise ErrorKind.LABELS.error(message, "Give one of them a weight above 0.")
     mass = counts if weight is None else np.bincount(code[known], weight[known], len(classes))
     rare = _rare_labels(classes, counts, mass, pos_label)
     others = [k for k, label in enumerate(classes) if label not in rare]
@@ -104,11 +106,10 @@ def _empty_cells(y: np.ndarray) -> np.ndarray:
     empty = np.zeros(len(y), dtype=bool)
     missing = missing_labels(y)
     empty[missing] = True
-    for row in missing:
+    for row in missing.tolist():
         if isinstance(y[row], float) and np.isinf(y[row]):
-            raise ValueError(
-                f"Input y contains infinity: row {row}. Unlabelled rows are -1, None or NaN."
-            )
+            message = f"Input y contains infinity: row {row}."
+            raise ErrorKind.LABELS.error(message, "Unlabelled rows are -1, None or NaN.", row=row)
     if y.dtype.kind in "if":
         return empty | (y == UNKNOWN)
     empty[~empty] = [label in (UNKNOWN, str(UNKNOWN)) for label in y[~empty].tolist()]
@@ -125,7 +126,7 @@ def _rare_labels(
         rare = sorted({class_position(label, classes) for label in wanted})
         if not counts[rare].all():
             label = plain(classes[rare][counts[rare] == 0][0])
-            raise ValueError(f"pos_label={label!r} has no row of sample_weight above 0.")
+            raise ErrorKind.SETTING.error(f"pos_label={label!r} has no row of weight above 0.")
         return tuple(classes[rare])
     there = np.flatnonzero(counts)
     if len(there) == 1:
@@ -155,16 +156,16 @@ def two_labels(classes: Any) -> np.ndarray:
     """
     wanted = f"classes={classes!r} must be two labels, e.g. classes=[0, 1]"
     if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise ValueError(f"{wanted}.")
+        raise ErrorKind.SETTING.error(f"{wanted}.")
     each = label_column(list(classes), None)
     if len(missing_labels(each)):
-        raise ValueError(
+        raise ErrorKind.SETTING.error(
             f"{wanted}; one of them is missing. Rows without a label need no class: see "
             "test_then_train."
         )
     labels, _ = classes_of(each)
     if len(labels) != 2:
-        raise ValueError(f"{wanted}; there are {len(labels)}.")
+        raise ErrorKind.SETTING.error(f"{wanted}; there are {len(labels)}.")
     return labels
 
 
@@ -192,10 +193,12 @@ def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
     unknown = np.flatnonzero(sign == 0)
     if len(unknown):
         row = np.arange(len(y))[labelled][unknown[0]]
-        raise ValueError(
-            f"row {row}: label {plain(y[row])!r} is not among the classes "
-            f"{classes.tolist()}. Labels must be of the same kind and spelling as the classes; "
-            "leave other rows out."
+        label = plain(y[row])
+        raise ErrorKind.LABELS.error(
+            f"row {row}: label {label!r} is not among the classes {classes.tolist()}.",
+            "Labels must be of the same kind and spelling as the classes; leave other rows out.",
+            row=int(row),
+            value=label,
         )
     if not len(missing):
         return sign
@@ -231,11 +234,13 @@ class StreamLabels(NamedTuple):
         Raises `ValueError` when the first call (no labels `before`) names none, a later one others.
         """
         if before is None and classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
+            what = "classes must be passed on the first call to partial_fit."
+            raise ErrorKind.SETTING.error(what)
         if before is None:
             return cls.named(classes, pos_label)
         if classes is not None and not np.array_equal(two_labels(classes), before.classes):
-            raise ValueError(f"classes={classes!r} is not {before.classes.tolist()} as before.")
+            known = before.classes.tolist()
+            raise ErrorKind.SETTING.error(f"classes={classes!r} is not {known} as before.")
         return before
 
     def signs(
@@ -247,7 +252,7 @@ class StreamLabels(NamedTuple):
         missing where none may be; `instead` says what else to do with such rows.
         """
         if y is None and unlabelled:
-            raise ValueError(
+            raise ErrorKind.LABELS.error(
                 "requires y to be passed, but the target y is None: pass a label a row (None "
                 "where there is none), or use score_samples."
             )

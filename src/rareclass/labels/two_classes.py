@@ -9,7 +9,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Complex, Real
-from types import NoneType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -411,7 +410,7 @@ def _stretches(n_rows: int) -> list[slice]:
 
 
 def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.ndarray | None:
-    """The weight of every row, at or above 0; None without weights. Refuses text, by its row.
+    """The weight of every row, at or above 0; None without weights. Refuses others by their row.
 
     `relative` divides them by the largest: only ratios count, and 1e160**2 does not fit.
     """
@@ -421,14 +420,27 @@ def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.n
 
     sample_weight = unmasked(sample_weight)
     given, like = np.asarray(sample_weight), np.empty((n_rows, 0))
-    for row, value in enumerate(given.ravel().tolist() if given.dtype.kind not in "biuf" else ()):
-        if not isinstance(value, (Real, Decimal, np.bool_, NoneType)):
-            message = f"sample_weight[{row}] = {value!r} is not a number."
-            raise ErrorKind.CELL.error(
-                message, "Give weights as numbers.", column="sample_weight", row=row, value=value
-            )
+    if given.dtype.kind not in "biuf":
+        given = np.asarray(sample_weight, dtype=object)  # beside text, numbers would become text
+    refuse_amounts(given.ravel(), "sample_weight")
     weight = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
     return weight / weight.max() if relative else weight
+
+
+def refuse_amounts(amounts: np.ndarray, name: str) -> None:
+    """Raise `InputError` at the first of a column that is no finite number of at least 0."""
+    if amounts.dtype.kind in "biuf":
+        is_amount = np.isfinite(amounts) & (amounts >= 0)
+    else:
+        kinds = Real, Decimal, np.bool_
+        each = (float(value) if isinstance(value, kinds) else -1.0 for value in amounts.tolist())
+        is_amount = np.array([0.0 <= value < np.inf for value in each], dtype=bool)
+    if not is_amount.all():
+        row, others = int(np.argmin(is_amount)), len(is_amount) - int(is_amount.sum()) - 1
+        value, remedy = plain(amounts[row]), "Correct it, or leave the row out."
+        more = f" ({counted(others, 'more such row')})" if others else ""
+        message = f"{name}[{row}] = {value!r} is not a finite number of at least 0{more}."
+        raise ErrorKind.CELL.error(message, remedy, column=name, row=row, value=value)
 
 
 def label_column(y: Any, n_rows: int | None) -> np.ndarray:
@@ -440,7 +452,8 @@ def label_column(y: Any, n_rows: int | None) -> np.ndarray:
         y = column_or_1d(y, warn=True)
     if n_rows is not None and len(y) != n_rows:
         lengths = f"[{n_rows}, {len(y)}]"
-        raise ValueError(f"Found input variables with inconsistent numbers of samples: {lengths}")
+        message = f"Found input variables with inconsistent numbers of samples: {lengths}."
+        raise ErrorKind.ROWS.error(message, "Give a label for each row.")
     return y
 
 
@@ -454,7 +467,8 @@ def label_array(y: Any) -> np.ndarray:
     ('b', [1, 'a'])
     """
     if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
+        message = "requires y to be passed, but the target y is None."
+        raise ErrorKind.LABELS.error(message, "Give a label for each row.")
     array = np.asarray(unmasked(y))
     if array.dtype.kind == "U" and not isinstance(y, np.ndarray):
         objects = np.array(y, dtype=object)

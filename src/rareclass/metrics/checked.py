@@ -488,10 +488,10 @@ def _expected(
     expected = np.zeros(len(sample.y))
     if method is CheckMethod.ASSISTED:
         if probability is None:
-            raise ValueError("method='model-assisted' needs the probability of each row.")
+            raise ErrorKind.SETTING.error("method='model-assisted' needs probability, one a row.")
         expected = score_column(probability, "probability", len(expected), "scores")
         if not ((expected >= 0.0) & (expected <= 1.0)).all():
-            raise ValueError("probability must lie between 0 and 1.")
+            raise ErrorKind.CELL.error("probability must lie between 0 and 1.")
     elif method is CheckMethod.STRATIFIED:
         for side in sides:
             weight = sample.weight[side.open]

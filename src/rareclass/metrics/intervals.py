@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rareclass.metrics.scored_classes import FloatArray
+from rareclass.parameters import check_number
 from rareclass.table_block import TableBlock
 
 LEAST_P = 1e-12
@@ -211,8 +212,7 @@ def difference_interval(a: Interval, b: Interval, correlation: float) -> Interva
 
 def normal_quantile(level: float) -> float:
     """How many standard deviations either side hold `level` of a normal distribution."""
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie strictly between 0 and 1 (such as 0.95), not {level!r}.")
+    check_number("level", level, "above 0 and below 1, such as 0.95", high=1.0)
     return float(special.ndtri(0.5 + level / 2.0))
 
 

@@ -301,7 +301,7 @@ def _variance_of_draws(
     from sklearn.utils import check_random_state
 
     if not n_draws >= 2:
-        raise ValueError(f"n_draws={n_draws!r} must be at least 2.")
+        raise ErrorKind.SETTING.error(f"n_draws={n_draws!r} must be at least 2.")
     rng = check_random_state(random_state)
     members = [np.flatnonzero(cells.codes == code) for code in np.flatnonzero(cells.mass)]
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from rareclass.errors import ErrorKind
 from rareclass.metrics.areas import (
     area_estimate,
     auc_estimate,
@@ -208,7 +209,7 @@ def expected_cost_evidence(
     """Both intervals of `expected_cost`; a mean over rows, so its spread is exact."""
     at: Sequence[float] = threshold if isinstance(threshold, list | tuple) else [threshold] * 2
     if len(at) != 2:
-        raise ValueError(f"threshold={threshold!r} must be one number, or one for each column.")
+        raise ErrorKind.SETTING.error(f"threshold={threshold!r} must be a number, or one a column.")
     fp, fn = cost_columns(cost_fp, cost_fn, pair.n_rows)
     total = pair.rare.mass + pair.majority.mass
     estimates, columns, made_up, alerts = [], [], [], []

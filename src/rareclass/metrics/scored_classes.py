@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from rareclass.errors import ErrorKind
 from rareclass.folds.dealing import group_numbers
 from rareclass.labels.spelling import missing_labels
-from rareclass.labels.two_classes import label_array
+from rareclass.labels.two_classes import label_array, refuse_amounts
 
 FloatArray = NDArray[np.float64]
 # Rows from which on the search is worth the loading of compiled code: that takes 5 to 20 ms where
@@ -86,9 +86,7 @@ def score_column(
 def amount_column(amounts: ArrayLike, name: str, n_rows: int) -> FloatArray:
     """One finite number of at least 0 for each row: weights, costs."""
     column = read_column(amounts, name, n_rows, "scores", np.float64)
-    bad = ~(np.isfinite(column) & (column >= 0))
-    complaint = "is not a finite number of at least 0"
-    _refuse(bad, column, name, complaint, "Correct it, or leave the row out.")
+    refuse_amounts(column, name)
     return column
 
 

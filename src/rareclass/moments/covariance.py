@@ -289,7 +289,7 @@ def _checked_ridge(ridge: Any) -> float | None:
         return None
     if is_number(ridge, ends="[)"):
         return float(ridge)
-    raise ValueError(f"ridge={ridge!r} is not 'auto' or a number at or above 0.")
+    raise ErrorKind.SETTING.error(f"ridge={ridge!r} is not 'auto' or a number at or above 0.")
 
 
 def mean_variance(moments: Moments) -> float:

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import (
     FitsRows,
     RankScorer,
@@ -158,7 +159,7 @@ class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
         model = self._covariance()
         first = "moments_" not in vars(self)
         if first and "classes_" in vars(self):
-            raise ValueError("this model has forgotten its rows: it cannot learn more. Fit again.")
+            raise ErrorKind.UNSUPPORTED.error("the model has forgotten its rows.", "Fit again.")
         before = None if first else StreamLabels(self.classes_, self.pos_label_)
         labels = StreamLabels.of_call(classes, self.pos_label, before)
         source = read_features(self, X, reset=first)
@@ -304,29 +305,31 @@ def _check_alike(a: MIBC, b: MIBC) -> None:
     for name, value in a.get_params().items():
         other = b.get_params()[name]
         if name not in ("n_jobs", "C", "tol", "max_iter") and value != other:
-            raise ValueError(f"models with {name}={value!r} and {name}={other!r} do not merge.")
+            raise _not_merged(f"{name}={value!r} and {name}={other!r}")
     for name, what in (("classes_", "classes"), ("feature_names_in_", "columns")):
         one, two = (np.asarray(vars(model).get(name, [])) for model in (a, b))
         if not np.array_equal(one, two):
-            raise ValueError(f"models with the {what} {one} and {two} do not merge.")
+            raise _not_merged(f"the {what} {one} and {two}")
     n, m = a.n_features_in_, b.n_features_in_
     if n != m:
-        raise ValueError(f"models with {n} and {m} features do not merge.")
+        raise _not_merged(f"{n} and {m} features")
     rare, other = plain(a.pos_label_), plain(b.pos_label_)
     if rare != other:
-        raise ValueError(f"models with the rare classes {rare!r} and {other!r} do not merge.")
+        raise _not_merged(f"the rare classes {rare!r} and {other!r}")
     if not np.array_equal(a.moments_.probes, b.moments_.probes):
-        raise ValueError(
-            "models whose random_state gave different sketches do not merge: pass the same number "
-            "as random_state to both."
-        )
+        remedy = "Pass the same number as random_state to both."
+        raise _not_merged("different sketches", remedy)
+
+
+def _not_merged(differences: str, remedy: str = "") -> InputError:
+    return ErrorKind.COMBINATION.error(f"models with {differences} do not merge.", remedy)
 
 
 def _check_same_moments(moments: Moments, wanted: MomentSettings) -> None:
     """Refuse a covariance parameter that was changed since the first rows."""
     kept = bool(moments.scatter.size), moments.sketch.shape[1]
     if kept != (wanted.scatter, min(wanted.n_probes, len(moments.mean))):
-        raise ValueError(
+        raise ErrorKind.COMBINATION.error(
             "covariance= or n_factors= was changed: the moments that were summed so far are not "
             "those that it needs. Set it back, or start again with a clone."
         )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from rareclass.decide import balanced_accuracy_threshold
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import (
     RankScorer,
     learn_calibration,
@@ -145,7 +146,7 @@ class MIBCCV(MIBCParameters, RankScorer, SearchCV):
         given = [self.ridge] if self.ridges is None else self.ridges
         ridges = [given] if isinstance(given, (str, Real)) else list(given)
         if not ridges:
-            raise ValueError("ridges is empty: pass numbers at or above 0, 'auto', or None.")
+            raise ErrorKind.SETTING.error("ridges is empty.", "Give numbers, 'auto', or None.")
         return {ridge: self._covariance_model(Cs, ridge) for ridge in ridges}
 
     def _choose_candidate(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.errors import ErrorKind
 from rareclass.metrics import average_precision, precision_at_k
 from rareclass.online import _mixture_jit
 from rareclass.online.cbr import CBR
@@ -24,7 +25,7 @@ from rareclass.online.feature_maps import (
 )
 from rareclass.online.ranker import Learned, OnlineRanker, buffer_offset, dense_rows
 from rareclass.online.univariate import OnlineLogistic
-from rareclass.parameters import check_number, check_whole
+from rareclass.parameters import check_choice, check_number, check_whole
 from rareclass.rows.memory import Workers, check_jobs, count_threads
 
 # Rows of each class that new rows of the other are judged against.
@@ -204,12 +205,11 @@ class OnlineMixture(OnlineRanker):
         if self.share != 0.0:
             check_number("share", self.share, "0 or above and below 1", 0.0, 1.0)
         if self.members is not None and not len(self.members):
-            raise ValueError("members=[] has none: None stands for those of the class.")
+            raise ErrorKind.SETTING.error("members=[] has none: None is those of the class.")
         for name, learner in self._members():
-            if name not in MAPS:
-                raise ValueError(f"members: the map {name!r} is not one of {', '.join(MAPS)}.")
+            check_choice("members: map", name, MAPS)
             if not isinstance(learner, OnlineRanker) or isinstance(learner, OnlineMixture):
-                raise ValueError(f"members: {learner!r} is not an online learner.")
+                raise ErrorKind.SETTING.error(f"members: {learner!r} is not an online learner.")
             learner._check()
 
     def _members(self) -> tuple[Member, ...]:

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
+from rareclass.errors import ErrorKind
 from rareclass.machine import check_fits
 from rareclass.online._opauc_jit import learn, learn_projected
 from rareclass.online.ranker import Learned, OnlineRanker
@@ -323,7 +324,7 @@ def _check_size(rows: Any) -> None:
         return
     at = np.unravel_index(int(np.abs(values).argmax()), values.shape)
     column = at[1] if isinstance(rows, np.ndarray) else rows.indices[at]
-    raise ValueError(
+    raise ErrorKind.NOT_FINITE.error(
         f"column {column}: {float(values[at])!r} is too large to learn from: powers of it are "
         f"beyond what floats hold. Scale the column; values up to {_LARGEST:g} will do."
     )

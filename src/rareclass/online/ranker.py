@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from rareclass.decide.threshold import threshold_between
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import FitsRows, RankScorer, finite_scores, read_features
 from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.two_classes import read_labels, row_weights
@@ -336,7 +337,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         names = list(vars(self).get("feature_names_in_", before))
         if names[: len(before)] != before:
             del self.feature_names_in_
-            raise ValueError(
+            raise ErrorKind.COLUMN_NAMES.error(
                 f"The first columns are {names[: len(before)]}, and not {before} as before. New "
                 "columns go at the end."
             )

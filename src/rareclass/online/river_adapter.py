@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 
-from rareclass.errors import needed_for
+from rareclass.errors import ErrorKind, needed_for
 from rareclass.online.ranker import OnlineRanker, SparseRows
 
 try:
@@ -158,7 +158,7 @@ class RiverClassifier(Classifier):
     def _sign(self, y: Any) -> int:
         sign = int(y == self._rare) - int(y == self._majority)
         if sign == 0:
-            raise ValueError(
+            raise ErrorKind.LABELS.error(
                 f"label {y!r} is neither {self._majority!r} (majority) nor {self._rare!r} (rare). "
                 "A row without a label can only be scored; as_river takes classes=(majority, rare)."
             )
@@ -183,7 +183,9 @@ def cells(x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
             except (TypeError, ValueError, OverflowError):
                 number = inf
             if isinf(number):
-                raise ValueError(f"{name!r} is {value!r}: pass text, a finite number or None.")
+                raise ErrorKind.CELL.error(
+                    f"{name!r} is {value!r}: pass text, a finite number or None."
+                )
             if number == number:
                 found[name] = number
     return found

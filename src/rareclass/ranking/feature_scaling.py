@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse, stats
 from sklearn.preprocessing import StandardScaler
 
+from rareclass.errors import ErrorKind
 from rareclass.estimators.search import Fold, make_folds
 from rareclass.findings import warn
 from rareclass.folds.majority_part import DrawnRows, draw_class
@@ -81,7 +82,7 @@ def learn_feature_scales(data: RankingData, eps: float, verbose: bool | str) -> 
     """
     settings, kernel = data.settings, make_kernel(data.settings.kernel, data.width)
     if type(kernel) not in KERNELS.values():
-        raise ValueError(
+        raise ErrorKind.UNSUPPORTED.error(
             f"feature_scaling='learned' needs the derivative of the kernel, and that of "
             f"{type(kernel).__name__} is not known: pass kernel='gaussian', 'laplace', "
             "'polynomial' or 'linear', or feature_scaling=None."

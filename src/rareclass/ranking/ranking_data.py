@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from rareclass.errors import ErrorKind
 from rareclass.estimators.search import Fold, Scoring
 from rareclass.folds.majority_part import DrawnRows, draw_class
 from rareclass.kernels.expansion import (
@@ -194,7 +195,7 @@ class PreparedRanking:
             kept = ~held_out[labels.majority]
             use = self.landmarks.usable(held_out)
             if not use.any():
-                raise ValueError(
+                raise ErrorKind.TOO_FEW_ROWS.error(
                     "a fold holds out every row that is a landmark: use more landmarks, or folds "
                     "that leave some of them in the training part."
                 )
@@ -321,7 +322,7 @@ def _share_out(memory: int, n_landmarks: int, n_rare: int, dtype: np.dtype) -> t
         remedy = f"Allow at least memory='{-(-(square + rare) // 1024)}KiB'"
         if most > 0:
             remedy += f", or pass landmarks=('rare', k) with k of at most {most:,}"
-        raise ValueError(
+        raise ErrorKind.MEMORY.error(
             f"memory= allows {size_text(memory)}; {n_landmarks:,} landmarks and their "
             f"factorisation take {size_text(square)}, their kernel with {n_rare:,} rare rows "
             f"{size_text(rare)}. {remedy}."

@@ -238,7 +238,7 @@ class RankRC(RankScorer, KernelMachine):
         """
         check_is_fitted(self)
         if self.penalty != "l2":
-            raise ValueError(
+            raise ErrorKind.COMBINATION.error(
                 f"penalty={self.penalty!r}: the bound is about the penalty 'l2'. Refit with "
                 "penalty='l2' and landmarks=model.landmark_rows_."
             )
@@ -253,11 +253,11 @@ class RankRC(RankScorer, KernelMachine):
         expansion = self._expansion()
         if X is None:
             if y is not None or sample_weight is not None:
-                raise ValueError("X is missing: pass the training rows with their labels.")
+                raise ErrorKind.SETTING.error("X is missing: pass the rows with their labels.")
             kernel = expansion.kernel
             plain_kernel = kernel.kernel if isinstance(kernel, FeatureScaled) else kernel
             if not kappa and not isinstance(plain_kernel, DistanceKernel):
-                raise ValueError(
+                raise ErrorKind.SETTING.error(
                     f"the largest k(x, x) of the kernel {type(kernel).__name__} depends on the "
                     "rows: pass the training rows, X and y, or kappa=."
                 )
@@ -281,7 +281,7 @@ def _bound_on_rows(found: np.ndarray, labels: Labels, lam: float, kappa: float |
     rest = np.average(found[labels.majority], axis=0, weights=labels.majority_weight)
     largest = float(found[np.concatenate([labels.rare, labels.majority]), 2].max())
     if kappa is not None and kappa < largest * (1.0 - _ROUNDING):
-        raise ValueError(f"kappa={kappa!r} is below the largest k(x, x) of the rows, {largest:g}.")
+        raise ErrorKind.SETTING.error(f"kappa={kappa!r} is below the rows' k(x, x), {largest:g}.")
     kappa = max(kappa or 0.0, largest)
     if kappa == 0.0:
         return 0.0  # every score is 0

@@ -18,6 +18,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import read_features
 from rareclass.estimators.search import (
     SCORINGS,
@@ -205,12 +206,12 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
             return
         check_whole("max_landmarks", most, "a whole number above 0, or None")
         if self.widths is not None or self.search_rows is not None:
-            raise ValueError(
+            raise ErrorKind.COMBINATION.error(
                 f"max_landmarks={most} counts landmarks of models of all rows: choose a width, or "
                 "on search_rows, without it."
             )
         if self.penalty != "l1":
-            raise ValueError(
+            raise ErrorKind.COMBINATION.error(
                 f"max_landmarks={most} needs penalty='l1': with {self.penalty!r} every landmark is "
                 f"used. Pass landmarks=('rare', {most}) for as many of them."
             )
@@ -221,7 +222,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         check_whole("search_rows", self.search_rows, "a whole number of at least 100, or None", 100)
         rule = self.landmarks
         if not isinstance(rule, (str, tuple, int, np.integer)) and np.ndim(rule) == 1:
-            raise ValueError(
+            raise ErrorKind.COMBINATION.error(
                 "landmarks holds row numbers, of which search_rows draws some: pass the rows "
                 "themselves, as a matrix."
             )
@@ -261,7 +262,9 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
                 if np.isfinite(used[fewest])
                 else f"even the lowest, {lams[-1]:.3g}, leaves none. Pass lower lams"
             )
-            raise ValueError(f"no lam leaves 1 to {self.max_landmarks} landmarks: {found}.")
+            raise ErrorKind.NOT_REACHABLE.error(
+                f"no lam leaves 1 to {self.max_landmarks} landmarks: {found}."
+            )
         return [lams[k] for k in kept], [path[k] for k in kept]
 
     def _store_results(self, tried: list[_Tried]) -> tuple[_Tried, int]:

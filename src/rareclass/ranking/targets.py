@@ -256,13 +256,13 @@ def pair_costs(pair_cost: Any, levels: Labels) -> np.ndarray:
     if bad.any():
         k = int(np.argmax(bad))
         low, high = plain(levels.classes[r[k]]), plain(levels.classes[t[k]])
-        raise ValueError(
+        raise ErrorKind.SETTING.error(
             f"pair_cost of the levels {low!r} and {high!r} is {costs[r[k], t[k]]}: it must be a "
             "finite number of at least 0."
         )
     present = np.union1d(levels.codes, levels.majority_code)
     if not np.triu(costs, 1)[np.ix_(present, present)].any():
-        raise ValueError("pair_cost is 0 for every pair of levels in y: nothing is to be ranked.")
+        raise ErrorKind.SETTING.error("pair_cost is 0 for every pair of levels in y.")
     return costs
 
 
@@ -271,12 +271,12 @@ def _cost_matrix(pair_cost: Any, n: int) -> np.ndarray:
     try:
         costs = np.array(pair_cost, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{wanted}, not {pair_cost!r}.") from None
+        raise ErrorKind.SETTING.error(f"{wanted}, not {pair_cost!r}.") from None
     if costs.shape != (n, n):
-        raise ValueError(f"{wanted}: a row and a column a level; its shape is {costs.shape}.")
+        raise ErrorKind.SETTING.error(f"{wanted}, one a level; its shape is {costs.shape}.")
     below = np.tril(costs, -1)
     if below.any() and not np.array_equal(below.T, np.triu(costs, 1)):
-        raise ValueError(
+        raise ErrorKind.SETTING.error(
             "pair_cost has entries below the diagonal that are not those above it: the cost of a "
             "pair does not depend on which level is named first."
         )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.decide.rarity_scores import rarity_scores
-from rareclass.errors import needed_for
+from rareclass.errors import ErrorKind, needed_for
 from rareclass.labels.two_classes import read_labels
 from rareclass.report.page import Plot
 from rareclass.table_block import TableBlock
@@ -360,6 +360,6 @@ class RankingDisplay(Display):
 
 def _probabilities(estimator: Any, X: Any, pos_label: Any) -> Floats:
     if not hasattr(estimator, "predict_proba"):
-        raise ValueError(f"{type(estimator).__name__} has no probabilities.")
+        raise ErrorKind.UNSUPPORTED.error(f"{type(estimator).__name__} has no probabilities.")
     place = list(estimator.classes_).index(pos_label)
     return np.asarray(estimator.predict_proba(X)[:, place], dtype=np.float64)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rareclass.errors import ErrorKind
 from rareclass.metrics.intervals import Interval, exact_interval, trials_of_share
 from rareclass.metrics.scored_classes import group_codes
 from rareclass.report.drawing import (
@@ -122,7 +123,9 @@ class ReliabilityDisplay(RankingDisplay):
         outside = ~((given >= 0.0) & (given <= 1.0))
         if outside.any():
             place = int(np.flatnonzero(outside)[0])
-            raise ValueError(f"probabilities[{place}]={given[place]!r} must be between 0 and 1.")
+            raise ErrorKind.CELL.error(
+                f"probabilities[{place}]={given[place]!r} must be between 0 and 1."
+            )
         weight = np.ones(len(rare)) if sample_weight is None else np.asarray(sample_weight, float)
         edges = np.logspace(np.log10(_LOWEST), 0.0, int(-np.log10(_LOWEST) * _A_DECADE) + 1)
         bins = np.searchsorted(edges, given, side="right")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rareclass.errors import ErrorKind
 from rareclass.metrics.intervals import amount_text
 from rareclass.report.drawing import BLUE, VERMILLION, log_axis, plain_number, share_axis
 from rareclass.report.page import (
@@ -126,7 +127,7 @@ class CostDisplay(TableDisplay):
     def _draw(self, ax: "Axes", **style: Any) -> None:
         cost = self.table.cost
         if cost is None:
-            raise ValueError("the table has no costs: give costs={'fp': ..., 'fn': ...}.")
+            raise ErrorKind.COMBINATION.error("no costs: give costs={'fp': ..., 'fn': ...}.")
         kept, x = self._places(), self.table.amounts
         draw_curve(ax, x, cost, kept, self.name or "cost", style)
         least = self.table.least_cost

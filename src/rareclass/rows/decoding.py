@@ -130,7 +130,7 @@ class ColumnRoles:
     ) -> "ColumnRoles":
         """Check and freeze the parameters that readers of tables share."""
         if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
-            raise ValueError(f"dtype={dtype!r} is not 'float32' or 'float64'.")
+            raise ErrorKind.SETTING.error(f"dtype={dtype!r} is not 'float32' or 'float64'.")
         dtype_name = None if dtype is None else np.dtype(dtype).name
         return cls(target, weight, None if columns is None else tuple(columns), dtype_name)
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rareclass.errors import ErrorKind
 from rareclass.labels.two_classes import RowNumbers
 from rareclass.machine import one_blas_thread
 from rareclass.parameters import is_whole
@@ -89,7 +90,7 @@ def count_threads(n_jobs: int | None) -> int:
 def check_jobs(n_jobs: int | None) -> None:
     """Raise `ValueError` where `count_threads` knows no number of threads for it."""
     if n_jobs is not None and (n_jobs == 0 or int(n_jobs) != n_jobs):
-        raise ValueError(f"n_jobs={n_jobs!r} must be a whole number of threads, -1 or None.")
+        raise ErrorKind.SETTING.error(f"n_jobs={n_jobs!r} must be a number of threads, -1 or None.")
 
 
 class ArrayRows:

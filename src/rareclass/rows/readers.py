@@ -215,7 +215,7 @@ def parquet_batches(
     [[9.0]] ['fraud']
     """
     if batch_rows is not None and not is_whole(batch_rows):
-        raise ValueError(f"batch_rows={batch_rows!r} is not a number of rows above 0.")
+        raise ErrorKind.SETTING.error(f"batch_rows={batch_rows!r} is not a number of rows above 0.")
     parts = _FileParts(path_of(path), ColumnRoles.of(target, weight, columns, dtype))
     if not parts.is_parquet:
         raise ErrorKind.FILE_FORMAT.error(

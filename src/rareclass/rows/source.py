@@ -19,6 +19,7 @@ _STRETCH_BYTES = 2**27
 # Sums over ten million columns of squares of differences are still far from the ends.
 NARROW_RANGE = 1e-15, 1e15
 _LEAST, _MOST = 1e-140, 1e145
+_SCALE = "Scale the columns first (sklearn.preprocessing.StandardScaler)."
 # Rounding of a value, of the width that distances are measured by.
 _MOST_ROUNDING = 1e-4
 
@@ -238,7 +239,7 @@ def _csr_rows(X: Any, rows: slice | np.ndarray) -> Any:
 
 def _table_source(table: "nw.DataFrame[Any]") -> RowSource:
     if 0 in table.shape:
-        raise ValueError(
+        raise ErrorKind.TOO_FEW_ROWS.error(
             f"Found array with {table.shape[0]} sample(s) and {table.shape[1]} feature(s) "
             "while a minimum of 1 of each is required."
         )
@@ -273,11 +274,12 @@ def _is_plain(table: "nw.DataFrame[Any]") -> bool:
 
 
 class _Cell(NamedTuple):
-    """A cell by its row, the words for its column, and its value."""
+    """A cell by its row, its column, and its value."""
 
     row: int
     column: str
-    value: Any
+    value: float
+    words: str  # for its column
 
 
 def _first_cell(
@@ -297,8 +299,8 @@ def _first_cell(
         else:
             row, column = (int(k) for k in np.argwhere(wrong)[0])
             value = values[row, column]
-        name = f"column {column}" if names is None else f"column {names[column]!r}"
-        return _Cell(start + row, name, value)
+        name = column if names is None else names[column]
+        return _Cell(start + row, str(name), float(value), f"column {name!r}")
     return None
 
 
@@ -314,9 +316,12 @@ def _check_finite(source: RowSource, names: Any) -> None:
     bad = _first_cell(source, names, not_finite)
     if bad is not None:
         kind = "NaN" if np.isnan(bad.value) else f"infinity ({bad.value}, inf)"
-        raise ValueError(
-            f"Input X contains {kind}: row {bad.row}, {bad.column}. Fill or drop it first, for "
-            "example with sklearn.impute.SimpleImputer(add_indicator=True)."
+        raise ErrorKind.NOT_FINITE.error(
+            f"Input X contains {kind}: row {bad.row}, {bad.words}.",
+            "Fill or drop it first, as sklearn.impute.SimpleImputer(add_indicator=True) does.",
+            column=bad.column,
+            row=bad.row,
+            value=bad.value,
         )
 
 
@@ -338,15 +343,19 @@ def with_safe_squares(source: RowSource, names: Any = None, learns: bool = False
     if largest > _MOST:
         bad = _first_cell(source, names, lambda values: np.abs(values) == largest)
         assert bad is not None
-        raise ValueError(
-            f"{bad.column} holds {largest:g} at row {bad.row}, which is too large: squared "
-            "distances between rows overflow. Standardise the features first "
-            "(sklearn.preprocessing.StandardScaler)."
+        raise ErrorKind.NOT_FINITE.error(
+            f"{bad.words} holds {largest:g} at row {bad.row}, which is too large: squared "
+            "distances between rows overflow.",
+            _SCALE,
+            column=bad.column,
+            row=bad.row,
+            value=bad.value,
         )
     if learns and 0.0 < largest < _LEAST:
-        raise ValueError(
+        raise ErrorKind.NOT_FINITE.error(
             f"all values are {largest:g} or nearer to 0: squares of their differences are below "
-            "what floats hold. Scale the columns first (sklearn.preprocessing.StandardScaler)."
+            "what floats hold.",
+            _SCALE,
         )
     return source
 

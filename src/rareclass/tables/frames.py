@@ -129,7 +129,7 @@ def numbers_of(X: Any) -> pl.DataFrame:
     columns = [cells for cells, _ in read_frame(X).columns]
     for cells in columns:
         if not (cells.dtype.is_numeric() or cells.dtype in (pl.Boolean, pl.Null)):
-            raise ValueError(
+            raise ErrorKind.CELL.error(
                 f"column {cells.name!r} holds {type_name(cells.dtype)}, not numbers. Encode it "
                 "first (skrub.TableVectorizer does), or use RareClassifier or the command line, "
                 "which encode tables."

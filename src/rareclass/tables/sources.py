@@ -300,7 +300,7 @@ class Source:
         what is there, and at least every second a batch, if need be without records.
         """
         if max_records < 1:
-            raise ValueError(f"max_records must be at least 1, not {max_records}.")
+            raise ErrorKind.SETTING.error(f"max_records must be at least 1, not {max_records}.")
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
         while True:
             batch = self._rows.read(max_records)

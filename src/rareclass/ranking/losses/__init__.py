@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from rareclass.errors import ErrorKind
 from rareclass.ranking.losses.labelling import F1, BreakEven, LabellingLoss, PrecisionAtK
 from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 from rareclass.ranking.losses.piecewise_quadratic import RareSide, SmoothedHinge, SquaredHinge, Zone
@@ -52,30 +53,30 @@ def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) ->
     """
     by_name = LOSSES | LABELLING_LOSSES
     if isinstance(loss, type):
-        raise ValueError(
+        raise ErrorKind.SETTING.error(
             f"loss={loss.__name__} is the class itself: give an object, {loss.__name__}(...), or "
             f"a name, one of {sorted(by_name)}."
         )
     if params is not None and not isinstance(params, Mapping):
-        raise ValueError(
+        raise ErrorKind.SETTING.error(
             f"loss_params={params!r} must be a dict of the loss's parameters by name, such as "
             "{'power': 4}, or None."
         )
     if hasattr(loss, "block") or isinstance(loss, LabellingLoss):
         if params:
-            raise ValueError(
+            raise ErrorKind.COMBINATION.error(
                 f"loss_params={dict(params)!r} belongs to a loss given by name: set the parameters "
                 f"of {type(loss).__name__} itself."
             )
         return loss
     if not isinstance(loss, str) or loss not in by_name:
-        raise ValueError(f"loss={loss!r} is not one of {sorted(by_name)}.")
+        raise ErrorKind.SETTING.error(f"loss={loss!r} is not one of {sorted(by_name)}.")
     make = by_name[loss]
     known = [field.name for field in fields(make)]
     given = {**({"eps": eps} if "eps" in known else {}), **(params or {})}
     for name in given:
         if name not in known:
-            raise ValueError(
+            raise ErrorKind.SETTING.error(
                 f"loss_params: {loss!r} has no parameter {name!r}; "
                 f"it has {', '.join(sorted(known)) or 'none'}."
             )

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.errors import ErrorKind
 from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 
 
@@ -125,7 +126,7 @@ class OrdinalLoss(PairLoss):
             if below > 0.0 and weight.any():
                 total += self.pair_loss.pair_weight(weight, below)
         if not total > 0.0:
-            raise ValueError(
+            raise ErrorKind.LABELS.error(
                 "no two levels that have rows make pairs that cost: give pair_cost above 0 for "
                 "some of them, or folds that leave rows of both."
             )
