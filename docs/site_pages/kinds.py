@@ -39,6 +39,10 @@ FINDINGS: dict[F, Entry] = {
         "Different target values look alike: a Latin and a Cyrillic letter, or 1 and the text `1`.",
         "Write them alike where they mean the same.",
     ),
+    F.COLUMNS_RENAMED: Entry(
+        "Several columns have the same name; later ones are read as `name.1`, `name.2`.",
+        "Rename the columns.",
+    ),
     F.ENCODING: Entry(
         "A text is not UTF-8 and was read as cp1252, the encoding of Western European Windows.",
         "If words look wrong, name the encoding: `--encoding cp1251`, or `encoding=` in Python.",

@@ -27,6 +27,7 @@ class FindingKind(StrEnum):
     FEW_OF_CLASS = "few rows of a rare class"
     LABEL_SPELLINGS = "label in several spellings"
     LABELS_LOOK_ALIKE = "labels that look alike"
+    COLUMNS_RENAMED = "columns renamed"
     ENCODING = "not UTF-8"  # read as cp1252
     COMMENT = "header like a comment"
     MOSTLY_NUMBERS = "mostly numbers"  # a column of text with many numbers

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from database_servers import PASSWORD, duckdb_file, sqlite_file
 from draws import draws
-from faults import refused
 from rareclass.encoding.training_table import plan_reading, read_training_table
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import InputError
+from rareclass.findings import TableWarning
 from rareclass.tables.databases import DatabaseAddress, Query
 from rareclass.tables.queries import RunningQuery
 from rareclass.tables.table_file import open_table
@@ -88,9 +88,11 @@ def test_a_query_may_end_as_in_a_shell_and_without_rows(address):
     assert (table.columns, table.estimate_rows(), list(table.batches())) == (["id", "name"], 0, [])
 
 
-def test_columns_of_one_name_are_refused(address):
-    with refused(ErrorKind.COLUMN_NAMES, column="id", says="1, 3"):
-        table_of(address, 'SELECT id, name, 2 AS id FROM "the rows" ORDER BY 1')
+def test_columns_of_one_name_are_told_apart(address):
+    with pytest.warns(TableWarning, match=r"'id\.1' \(column 2\)"):
+        table = table_of(address, 'SELECT id, name AS id FROM "the rows" ORDER BY 1')
+    assert table.columns[0] == "id"
+    assert next(table.batches())[table.columns[1]].dtype == pl.String
 
 
 @pytest.mark.sampled(6)

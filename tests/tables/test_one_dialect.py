@@ -241,6 +241,28 @@ def test_types_of_parquet_parts_are_the_widest(tmp_path):
         open_table(tmp_path)
 
 
+def test_columns_of_one_name_are_told_apart_alike(tmp_path):
+    names = ["a", "b", "a", "a.1", "a"]
+    (tmp_path / "t.csv").write_text(",".join(names) + "\n1,2,3,4,5\n")
+    arrays = [pa.array([float(k)]) for k in range(1, 6)]
+    pq.write_table(pa.Table.from_arrays(arrays, names), tmp_path / "t.parquet")
+    told = (
+        r"columns of one name; the later ones are called 'a\.2' \(column 3\), 'a\.3' \(column 5\)"
+    )
+    for name in ("t.csv", "t.parquet"):
+        path = tmp_path / name
+        with pytest.warns(TableWarning, match=told):
+            rows = from_table(path)
+        assert rows.feature_names == ("a", "b", "a.2", "a.1", "a.3")
+        assert rows.source.take(slice(None)).tolist() == [[1, 2, 3, 4, 5]]
+        with pytest.warns(TableWarning, match=told):
+            frame = pl.concat(open_table(path).batches())
+        with pytest.warns(TableWarning, match=told):
+            (batch,) = read_all(open_source(str(path)))
+        for name in rows.feature_names:
+            assert float(frame[name][0]) == float(batch.frame[name][0])
+
+
 def test_a_few_damaged_bytes_do_not_make_another_encoding():
     assert encoding_of("näme,é\n".encode() + b"\xe4") == "utf-8"
     assert encoding_of(b"n\xe4me,\xe9\n") == "cp1252"

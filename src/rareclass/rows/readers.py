@@ -103,6 +103,11 @@ def from_table(
         reached, refuses the query, or loses the connection. Errors of polars or DuckDB on the way,
         such as for a missing file, are raised unchanged.
 
+    Warns
+    -----
+    TableWarning
+        When columns of one name were told apart: the later ones are called ``name.1`` and so on.
+
     Notes
     -----
     Cost: one decoding, run of the query or computation of the frame; rows x features x 4 or 8

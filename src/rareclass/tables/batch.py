@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rareclass.errors import ErrorKind, first_names
+from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.scratch_file import Scratch
 
 TEXT_LIMIT = 500  # characters of a raw row that are kept; such a row may be of any length
@@ -80,6 +81,32 @@ def refuse_twice(title: str, names: Sequence[str]) -> None:
             "Give each column a name of its own.",
             column=twice,
         )
+
+
+def unique_names(title: str, names: list[str]) -> list[str]:
+    """Return column names with none twice, and warn of those that were.
+
+    The first column of a name keeps it; the others get a number, as pandas does it: name.1.
+    """
+    wanted, seen = set(names), set[str]()
+    unique, renamed = list[str](), list[str]()
+    for name in names:
+        free, number = name, 0
+        while free in seen or (number and free in wanted):
+            number += 1
+            free = f"{name}.{number}"
+        if number:
+            renamed.append(f"{free!r} (column {len(unique) + 1})")
+        seen.add(free)
+        unique.append(free)
+    if renamed:
+        warn(
+            f"{title} has several columns of one name; the later ones are called "
+            f"{first_names(renamed, 6)}.",
+            TableWarning,
+            Finding(FindingKind.COLUMNS_RENAMED, {"path": title}),
+        )
+    return unique
 
 
 def refuse_nameless(title: object, names: list[str], wanted: Collection[str]) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError, first_names, setting
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables import TextSettings
-from rareclass.tables.batch import refuse_twice
+from rareclass.tables.batch import unique_names
 from rareclass.tables.cells import numbers_in
 
 SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
@@ -110,10 +110,9 @@ def dialect_of(title: str, sample: bytes, is_whole: bool, known: TextSettings) -
         )
     # pandas writes its index under an empty name.
     names = [name or f"column_{place}" for place, name in enumerate(names, start=1)]
-    refuse_twice(title, names)
     commas = _has_decimal_commas(text, separator)
     n_lines += said is not None
-    return Dialect(encoding, separator, commas, names, n_lines)
+    return Dialect(encoding, separator, commas, unique_names(title, names), n_lines)
 
 
 def encoding_of(sample: bytes) -> str:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
-from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, columns_fault, refuse_twice
+from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, columns_fault, unique_names
 from rareclass.tables.byte_streams import OTHER_ROWS, cannot_open, changed, mark_of, not_appended
 from rareclass.tables.frames import category_columns, frame_of_arrow, stored_index
 from rareclass.tables.text_reader import READ_ALL, Reading
@@ -36,10 +36,10 @@ class ParquetFile:
     while it reads; here a buffer, a page and a dictionary a column are held. Checksums are looked
     at where the file has them.
 
-    `columns` are those handed out by `read`, by default all. Raises `InputError` when the file is
-    missing or may not be read, is no Parquet file, is cut short, has two columns of one name, or
-    other rows before a position than were read; on reading, at a row group that is damaged, and
-    when the file was changed.
+    `columns` are those handed out by `read`, by default all: then those of one name are told apart
+    by a number, as in `schema`. Raises `InputError` when the file is missing or may not be read, is
+    no Parquet file, is cut short, or has other rows before a position than were read; on reading,
+    at a row group that is damaged, and when the file was changed.
     """
 
     format_name, has_unfinished, nested = "Parquet", False, None
@@ -59,9 +59,13 @@ class ParquetFile:
             self.n_bytes = self.size_read = int(self._opened().size())
         except _FAULTS as error:
             raise cannot_open(path, error) or self._unreadable(error) from error
-        refuse_twice(str(path), schema.names)
-        self.schema, self._known = schema.remove_metadata(), list(schema.names)
-        self.index_columns, self.category_columns = stored_index(schema), category_columns(schema)
+        self._given = list(schema.names)
+        self._known = unique_names(str(path), list(schema.names))
+        index, names = stored_index(schema), zip(schema.names, self._known, strict=True)
+        self.index_columns = tuple(name for given, name in names if given in index)
+        fields = [field.with_name(name) for field, name in zip(schema, self._known, strict=True)]
+        self.schema = pa.schema(fields)
+        self.category_columns = category_columns(self.schema)
         self.n_rows, self.n_groups = int(footer.num_rows), int(footer.num_row_groups)
         self._ends = np.cumsum([footer.row_group(k).num_rows for k in range(self.n_groups)])
         self._row, self.columns = 0, reading.columns_of(self._known)
@@ -198,7 +202,11 @@ class ParquetFile:
     ) -> Iterator[pa.RecordBatch]:
         if not groups:
             return
-        for batch in file.iter_batches(batch_rows, groups, list(columns)):
+        # By name, a column that is there twice comes twice.
+        is_renamed = self._known != self._given
+        for batch in file.iter_batches(batch_rows, groups, None if is_renamed else list(columns)):
+            if is_renamed:
+                batch = batch.rename_columns(self._known)
             yield batch.select(list(columns))
 
     def _fault(self, columns: list[str], n_read: int, error: Exception) -> InputError:

@@ -16,7 +16,7 @@ from rareclass.tables.batch import (
     plain_batch,
     plain_schema,
     refuse_nameless,
-    refuse_twice,
+    unique_names,
 )
 from rareclass.tables.databases import DatabaseAddress, Driver, Query, connect
 from rareclass.tables.frames import category_columns, frame_of_arrow
@@ -56,8 +56,9 @@ class RunningQuery:
                     f"{query} gives no columns.",
                     "Give one that begins with SELECT.",
                 )
-            refuse_twice(str(query), self.schema.names)
             refuse_nameless(query, self.schema.names, self.schema.names)
+            names = zip(self.schema, unique_names(str(query), self.schema.names), strict=True)
+            self.schema = pa.schema([field.with_name(name) for field, name in names])
         except BaseException:
             self.close()
             raise

@@ -108,10 +108,11 @@ def open_table(
     Or the answer to a query, whose rows are kept in the folder `scratch` unless they are to be read
     in one pass only (`QueryTable`).
 
-    The content of a file decides where it can. Text may be compressed with gzip or bzip2.
+    The content of a file decides where it can. Text may be compressed with gzip or bzip2. Columns
+    of one name are told apart by a number, with a warning.
 
     Raises `InputError` when a file is missing, empty, not a regular file, or not what its name
-    says, when two columns have one name, and when the files of a folder are not one table.
+    says, and when the files of a folder are not one table.
     """
     if isinstance(path, Query):
         text.check(path, "not a text file")
