@@ -42,14 +42,16 @@ class Workers:
     def map(
         self, work: Callable[[Piece], Result], pieces: Iterable[Piece], n_threads: int
     ) -> Iterator[Result]:
-        """Yield ``work`` of each piece, in their order, by `n_threads` threads or the running pool.
+        """Return ``work`` of each piece in order, by `n_threads` threads or the running pool.
 
         One thread is the caller's. Where a piece fails, or at Ctrl-C, waiting pieces are dropped
         and running ones finished.
         """
-        if n_threads <= 1:
-            yield from map(work, pieces)
-            return
+        return map(work, pieces) if n_threads <= 1 else self._shared(work, pieces, n_threads)
+
+    def _shared(
+        self, work: Callable[[Piece], Result], pieces: Iterable[Piece], n_threads: int
+    ) -> Iterator[Result]:
         pool, process = self._pool, os.getpid()
         if pool is None or self._n_threads < n_threads or self._process != process:
             # For more threads, or in a child process.
