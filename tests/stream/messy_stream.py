@@ -7,7 +7,7 @@ import numpy as np
 
 from rareclass.stored import pack
 from rareclass.stream.checkpoint import KINDS, checkpoints_in, claimed, load_newest
-from rareclass.stream.log import CLOCK_COLUMNS, read_log, read_scores
+from rareclass.stream.log import read_log, read_scores
 from rareclass.stream.loop import StreamLoop
 from rareclass.stream.options import StreamOptions, parse_parameters
 from rareclass.stream.reading import Interruption
@@ -61,7 +61,7 @@ def outcome(folder):
     return {
         "checkpoint": loaded.path.name,
         "state": loaded.state,
-        "log": read_log(folder).drop_columns(list(CLOCK_COLUMNS)).to_pydict(),
+        "log": read_log(folder).drop_columns(["rows_per_second", "time"]).to_pydict(),
         "scores": read_scores(folder).to_pydict(),
         "rejected": (folder / "rejected.jsonl").read_text(),
     }

@@ -175,7 +175,7 @@ def _compare_methods(
         console.print("Ctrl-C stops it and compares the methods that have finished.")
     board = compare_on(data, settings, report=partial(_print_run, console))
     console.print()
-    console.print(board.found.basis())
+    console.print(board.comparison.basis(board.found.folds))
     _print_leaderboard(console, board, settings.time is not None)
     return board
 

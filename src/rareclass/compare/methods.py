@@ -1,7 +1,7 @@
 """Comparison of methods on the same folds: out-of-fold scores, seconds and tests."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -45,10 +45,6 @@ class MethodComparison:
     rows: NDArray[np.intp] = field(repr=False)
     fold: NDArray[np.intp] = field(repr=False)
 
-    def basis(self) -> str:
-        """Describe the rows, and how they were held out."""
-        return "" if self.comparison is None else self.comparison.basis(self.folds)
-
     def to_dict(self) -> dict[str, Any]:
         """Return dictionaries, lists, words and numbers, for JSON; without the scores."""
         return {
@@ -59,9 +55,7 @@ class MethodComparison:
 
     def says(self) -> list[str]:
         """Return a line on the rows, a line a measure, and a line a method without scores."""
-        lines = []
-        if self.comparison is not None:
-            lines = [self.basis(), *(each.says() for each in self.comparison.measures)]
+        lines = [] if self.comparison is None else self.comparison.says(self.folds)
         return lines + [run.why_not() for run in self.runs if not run.is_judged]
 
 
@@ -262,7 +256,7 @@ def _compared(
 @contextmanager
 def _runner(rows: FoldRows, isolate: bool) -> Iterator[Run]:
     if isolate:
-        with OwnProcesses(rows) as processes:
+        with closing(OwnProcesses(rows)) as processes:
             yield processes.run
         return
 

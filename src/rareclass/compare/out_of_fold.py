@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -208,8 +208,7 @@ def _repeated(name: str, weight: NDArray[np.float64]) -> NDArray[np.intp]:
 class OwnProcesses:
     """Runs methods on the same rows, each in a new process of loky that reads them from a file.
 
-    A context manager: the file of rows is removed when it ends, by the process of a method where
-    this one was killed.
+    The file of rows is removed by `close`, or by the process of a method where this one was killed.
     """
 
     def __init__(self, rows: FoldRows) -> None:
@@ -224,10 +223,8 @@ class OwnProcesses:
         self._path.write_bytes(content)
         self._n_folds = len(rows.folds)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """Remove the file of rows."""
         self._folder.cleanup()
 
     def run(

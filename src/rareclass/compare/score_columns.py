@@ -190,9 +190,9 @@ class Comparison:
             "significant where the intervals overlap."
         )
 
-    def says(self) -> list[str]:
-        """Return a line on the rows, and a line a measure."""
-        return [self.basis(), *(each.says() for each in self.measures)]
+    def says(self, folds: str = "") -> list[str]:
+        """Return a line on the rows, as `basis` has it, and a line a measure."""
+        return [self.basis(folds), *(each.says() for each in self.measures)]
 
     def basis(self, folds: str = "") -> str:
         """Describe the rows, such as "200 rows, 20 of them rare, cross-validated on 5 folds".

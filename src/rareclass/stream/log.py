@@ -58,7 +58,6 @@ SCORES_SCHEMA = pa.schema(
     }
 )
 REJECTED = "rejected.jsonl"
-CLOCK_COLUMNS = ("rows_per_second", "time")
 _REMEDY = "Make room on the disk; the same command continues from the last checkpoint."
 _NAME = re.compile(r"part-(\d{15})\.parquet")
 
