@@ -293,9 +293,8 @@ def _alerts_section(state: SavedStream, n_rows: int, n_alerts: int, budget: str)
     """Section on alerts over time, with the threshold in force."""
     lead = f"{n_alerts:,} alerts, at most {budget}."
     path = state.options["alert_file"]
-    if path is None or not Path(path).is_file():
-        named = "" if path is None else f" {path}"
-        note = Note(f"The file of alerts{named} is not there: only their number is known.")
+    if not Path(path).is_file():
+        note = Note(f"The file of alerts {path} is not there: only their number is known.")
         return Section("alerts", "Alerts", lead, (note,))
     names = ["row", "threshold"]
     if Path(path).suffix.lower() == ".csv":

@@ -3,8 +3,9 @@
 A request that is refused gets a list of faults.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from operator import itemgetter
 from typing import Any, Self
 
@@ -52,7 +53,7 @@ class RefusedError(Exception):
     ) -> None:
         super().__init__(kind)
         self.status, self.kind = status, kind
-        self.faults = list(faults)[:MOST_FAULTS]
+        self.faults = list(islice(faults, MOST_FAULTS))
         self.headers = dict(headers or {})
 
     def body(self) -> dict[str, Any]:
@@ -192,24 +193,20 @@ def _by_row(rows: list[Any], columns: Sequence[Column]) -> RequestRows:
     try:
         cells = [cells_of(row) for row in rows]
     except (KeyError, TypeError, IndexError) as error:
-        raise schema_error(*_missing(rows, names)) from error
+        raise RefusedError(422, "schema", _missing(rows, names)) from error
     return RequestRows(len(rows), dict(zip(names, zip(*cells, strict=True), strict=True)))
 
 
-def _missing(rows: list[Any], names: list[str]) -> list[Fault]:
-    """Faults of rows that are no objects or lack a column."""
-    faults: list[Fault] = []
+def _missing(rows: list[Any], names: list[str]) -> Iterator[Fault]:
+    """Yield faults of rows that are no objects or lack a column."""
     for number, row in enumerate(rows, 1):
-        if len(faults) >= MOST_FAULTS:
-            break
         if not isinstance(row, dict):
-            faults.append(Fault(number, None, f"Row {number} is not an object.", _OBJECT))
+            yield Fault(number, None, f"Row {number} is not an object.", _OBJECT)
             continue
         for name in names:
             if name not in row:
                 message = f"Row {number} has no column {name!r}."
-                faults.append(Fault(number, name, message, _hint(name, row, names)))
-    return faults
+                yield Fault(number, name, message, _hint(name, row, names))
 
 
 _OBJECT = 'Give {"column": value, ...}, with null where a value is not known.'
