@@ -158,14 +158,10 @@ def compare_on(
     )
     methods, absent = {}, {}
     for name in settings.methods:
-        why = why_not(name)
         try:
-            if not why:
-                methods[name] = prepared(name, setting)
+            methods[name] = prepared(name, setting)
         except InputError as error:
-            why = error.message
-        if why:
-            absent[name] = MethodRun(name, "not tried", why, 0.0, 0)
+            absent[name] = MethodRun(name, "not tried", error.message, 0.0, 0)
     if not methods:
         reasons = _reasons(list(absent.values()))
         raise ErrorKind.UNSUPPORTED.error("No method can be tried.", reasons)

@@ -223,8 +223,10 @@ def why_not(name: str) -> str:
 def prepared(name: str, setting: PeerSettings) -> PreparedMethod:
     """Return the unfitted method with its encoder.
 
-    Raises `InputError` where the method does not take such rows.
+    Raises `InputError` where it cannot be tried here, or does not take such rows.
     """
+    if why := why_not(name):
+        raise ErrorKind.MISSING_PACKAGE.error(why)
     PEERS[name].encoder(setting)
     return PreparedMethod(name, setting)
 
