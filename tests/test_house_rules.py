@@ -32,7 +32,7 @@ RIDDLES = re.compile(
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
     "cli": 2876,
-    "compare": 1363,
+    "compare": 1355,
     "decide": 1837,
     "encoding": 2796,
     "ensemble": 2922,
@@ -49,15 +49,15 @@ MOST_CODE = {
     "moments": 1574,
     "online": 2342,
     "ranking": 3736,
-    "report": 3087,
+    "report": 3086,
     "review": 1060,
     "rows": 1745,
-    "serving": 1420,
+    "serving": 1414,
     "single files": 2075,
-    "stream": 1943,
+    "stream": 1942,
     "tables": 4143,
 }
-MOST_LINES = {"src/rareclass": 73_935, "tests": 53_771, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_914, "tests": 53_771, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

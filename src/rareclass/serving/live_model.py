@@ -249,7 +249,7 @@ class LiveModel:
     A request is answered by the model that was there when its rows were read. A file that cannot
     take over is left alone until it changes again, unless the system refused to read it or had no
     memory for it: then every look tries again. A model behind a URL is opened once.
-    `open_path` opens and checks a model.
+    `now` is the model that answers; `open_path` opens and checks one.
     """
 
     def __init__(
@@ -258,12 +258,7 @@ class LiveModel:
         self.path = path = path_of(path)
         self._open, self._lock = open_path, Lock()
         self._tried = self._seen = signature(path)
-        self._live = Live(open_path(path), fingerprint(path))
-
-    @property
-    def now(self) -> Live:
-        """Model that answers now."""
-        return self._live
+        self.now = Live(open_path(path), fingerprint(path))
 
     def look(self, at_once: bool = False) -> Look:
         """Look at the file; a changed file takes over where it can.
@@ -281,17 +276,17 @@ class LiveModel:
             self._tried = here
             try:
                 served = self._open(self.path)
-                check_can_replace(self._live.served, served)
+                check_can_replace(self.now.served, served)
                 taken, found = Live(served, fingerprint(self.path)), Look("loaded")
             except Exception as error:  # whatever the fault, the old model goes on
                 reason = str(error) if isinstance(error, InputError) else ""
                 if isinstance(error, OSError | MemoryError):  # the machine's fault may pass
                     self._tried = None
-                taken, found = self._live, Look("refused", type(error).__name__, reason)
+                taken, found = self.now, Look("refused", type(error).__name__, reason)
             if signature(self.path) != here:  # changed while it was read: neither file was seen
                 self._tried = None
                 return Look("changing")
-            self._live = taken
+            self.now = taken
             return found
 
 
