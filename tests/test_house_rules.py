@@ -34,7 +34,7 @@ MOST_CODE = {
     "cli": 2876,
     "compare": 1355,
     "decide": 1837,
-    "encoding": 2796,
+    "encoding": 2791,
     "ensemble": 2922,
     "estimators": 351,
     "explain": 361,
@@ -51,13 +51,13 @@ MOST_CODE = {
     "ranking": 3736,
     "report": 3086,
     "review": 1060,
-    "rows": 1745,
+    "rows": 1742,
     "serving": 1414,
     "single files": 2075,
     "stream": 1942,
     "tables": 4143,
 }
-MOST_LINES = {"src/rareclass": 73_914, "tests": 53_771, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_903, "tests": 53_771, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -241,7 +241,6 @@ class TypedScratch:
         self._tables = SpooledTables(folder)
         self._expected_rows = expected_rows
         self._narrow = [pl.col(name).cast(pl.Float32) for name in narrow]
-        self._wide = [pl.col(name).cast(pl.Float64) for name in narrow]
         self._rows = [0]  # where each batch begins; the end of the last one stands last
 
     @property
@@ -279,8 +278,7 @@ class TypedScratch:
     def _read(self, batch: int, columns: Sequence[str]) -> pl.DataFrame:
         frame = pl.from_arrow(self._tables.read(batch).select(list(columns)))
         assert isinstance(frame, pl.DataFrame)
-        wide = [cast for cast in self._wide if cast.meta.output_name() in columns]
-        return frame.with_columns(wide)
+        return frame.with_columns(pl.col(pl.Float32).cast(pl.Float64))
 
 
 _NO_LABEL = -1

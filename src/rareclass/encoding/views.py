@@ -228,7 +228,10 @@ class DenseView:
         self.statistics_ = statistics
         is_raw = self.numbers == "raw"
         if not is_raw:
-            self._fit_bounded(encoded, weight)
+            self.bounded_ = BoundedNumbers(self.numbers)
+            self.bounded_.fit(encoded.numbers, weight, statistics.summaries)
+            self.cycles_ = BoundedNumbers("clipped").fit(encoded.cycles, weight)
+            self.texts_ = BoundedNumbers("clipped").fit(encoded.texts, weight)
         many = self.with_many_values(MOST_VALUES_RAW if is_raw else MOST_VALUES_BOUNDED)
         self.blocks_ = []
         for k, features in enumerate(encoded.of_labels):
@@ -264,29 +267,20 @@ class DenseView:
         share = share[marked]
         return marked, share, np.sqrt(np.maximum(share * (1 - share), _LEAST_DIFFERING / 2))
 
-    def _fit_bounded(self, encoded: EncodedTable, weight: Floats | None) -> None:
-        self.bounded_ = BoundedNumbers(self.numbers)
-        self.bounded_.fit(encoded.numbers, weight, self.statistics_.summaries)
-        self.cycles_ = BoundedNumbers("clipped").fit(encoded.cycles, weight)
-        self.texts_ = BoundedNumbers("clipped").fit(encoded.texts, weight)
-
     def _blocks(self, encoded: EncodedTable) -> list[_FeatureBlock]:
-        of_labels = zip(self.blocks_, encoded.of_labels, range(len(self.blocks_)), strict=True)
-        return [
-            *(self._raw(encoded) if self.numbers == "raw" else self._bounded(encoded)),
-            *(self._of_labels(block.transform(each), block, k) for block, each, k in of_labels),
-        ]
-
-    def _raw(self, encoded: EncodedTable) -> list[_FeatureBlock]:
-        many = self.with_many_values(MOST_VALUES_RAW)
-        few = [k for k in range(self.statistics_.n_words_) if k not in many]
-        indicators = [self._indicators(encoded, k, MOST_VALUES_RAW) for k in few]
-        return [self._raw_numbers(encoded), *indicators]
-
-    def _bounded(self, encoded: EncodedTable) -> list[_FeatureBlock]:
         words = range(self.statistics_.n_words_)
-        indicators = [self._scaled_indicators(encoded, k) for k in words]
-        return [self._bounded_numbers(encoded), *indicators]
+        if self.numbers == "raw":
+            many = self.with_many_values(MOST_VALUES_RAW)
+            few = [self._indicators(encoded, k, MOST_VALUES_RAW) for k in words if k not in many]
+            shared = [self._raw_numbers(encoded), *few]
+        else:
+            indicators = [self._scaled_indicators(encoded, k) for k in words]
+            shared = [self._bounded_numbers(encoded), *indicators]
+        each = zip(self.blocks_, encoded.of_labels, range(len(self.blocks_)), strict=True)
+        return [
+            *shared,
+            *(self._of_labels(block.transform(own), block, k) for block, own, k in each),
+        ]
 
     def _of_labels(self, values: Floats, block: "LabelBlock", labels: int) -> _FeatureBlock:
         known, own = self.statistics_, self.statistics_.labels_[labels]

@@ -1,6 +1,7 @@
 """Files, queries and lazy frames as rows with labels: decoded to disk, or batch by batch."""
 
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -139,16 +140,12 @@ def from_table(
 def _from_query(
     connection: Any, query: str, roles: ColumnRoles, scratch: str | Path | None
 ) -> LabelledRows:
-    driver = None
     if isinstance(connection, str):
-        path = Query(DatabaseAddress(connection), query)
+        path, driver = Query(DatabaseAddress(connection), query), None
     else:
         path, driver = Query(None, query), given_connection(connection)
-    running = RunningQuery(path, driver)
-    try:
+    with closing(RunningQuery(path, driver)) as running:
         return _decoded(path, running.schema, running.batches(), roles, scratch)
-    finally:
-        running.close()
 
 
 def _of_frame(frame: Any, roles: ColumnRoles) -> tuple[Path, pa.Schema, Batches]:
