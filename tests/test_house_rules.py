@@ -55,9 +55,9 @@ MOST_CODE = {
     "serving": 1414,
     "single files": 2075,
     "stream": 1942,
-    "tables": 4143,
+    "tables": 4140,
 }
-MOST_LINES = {"src/rareclass": 73_903, "tests": 53_771, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_901, "tests": 53_785, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -95,7 +95,8 @@ class InputError(ValueError):
     column : str, optional
         Column of the fault.
     row : int, optional
-        Row of the fault, from 1; None where it is the whole column.
+        Row of the fault, from 1 in a file or a request, from 0 in an array or a data frame; None
+        where it is the whole column.
     value : object, optional
         Value that cannot be used.
 

@@ -357,7 +357,7 @@ def test_a_model_of_local_times_refuses_another_clock(tmp_path, container, cell)
     assert column.zone == ""
     assert_read([cell], column, tmp_path, REFUSED)
     assert list(classifier_readings([cell], column).values()) == [REFUSED] * len(FRAMES)
-    with refused(ErrorKind.CELL, column="x", row=8):
+    with refused(ErrorKind.CELL, column="x", row=8, value="2024-01-15T10:00:00Z"):
         read_dates(pl.Series("x", [str(LOCAL[0]), "2024-01-15T10:00:00Z"]), None, 7)
 
 
@@ -385,3 +385,5 @@ def test_days_that_may_be_months_are_refused_where_training_had_dates_by_type(tm
     column = column_of_file([each.date() for each in LOCAL], write_parquet, tmp_path)
     assert_read([cell], column, tmp_path, REFUSED)
     assert_read(["15/01/2024"], column, tmp_path, [At(2024, 1, 15)])
+    with refused(ErrorKind.CELL, column="x", row=8, value=cell, says="month/day/year"):
+        read_dates(pl.Series("x", [None, cell]), None, 7)

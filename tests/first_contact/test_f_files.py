@@ -3,7 +3,7 @@
 import gzip
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from first_contact.containers import FILES, FRAMES, column_of_file
 from rareclass.encoding.training_table import plan_reading, read_training_table
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
-from rareclass.findings import TableWarning
+from rareclass.findings import FindingKind, TableWarning, finding_of
 from rareclass.remote import path_of
 from rareclass.rows import from_table
 from rareclass.serving.request_rows import RefusedError, rows_of_json
@@ -296,6 +296,18 @@ def test_a_table_with_nothing_to_learn_from_is_refused_alike(tmp_path, n_rows, k
     for frame in (*(make(cells) for make in FRAMES.values()), typed, *frames):
         with refused(kind):
             read_table(frame)
+
+
+@pytest.mark.parametrize("cells", [["007", "8", "0123"], ["01", "02", None]])
+def test_codes_are_noted_where_nothing_says_that_they_are_words(tmp_path, cells):
+    """A CSV; JSON lines, Parquet, a query and data frames say so by their types."""
+    for name, write in (FILES | {"SQLite": sqlite_of}).items():
+        with pytest.warns(TableWarning, match="begins") if name == "CSV" else nullcontext() as told:
+            assert column_of_file(cells * 20, write, tmp_path).kind == "category"
+        if told is not None:
+            assert [finding_of(each.message).kind for each in told] == [FindingKind.CODES]
+    for make in FRAMES.values():
+        assert read_table(make(cells * 20)).columns[0].kind == "category"
 
 
 def test_a_column_without_a_name_is_refused_where_it_is_read(tmp_path):

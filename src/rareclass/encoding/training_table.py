@@ -190,7 +190,7 @@ def plan_reading(
         readings[name] = reading
         integers |= {name} if is_whole else set()
         if note is not None:
-            note.tell(name)
+            note.tell(name, is_typed=file.format_name != "CSV")
     return ReadingPlan(file, target, readings, integers, [*categories, *chosen], keep)
 
 

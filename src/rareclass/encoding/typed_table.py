@@ -315,8 +315,8 @@ def _reading_of(
     else:
         is_too_long = are_too_long(cells)
     found = find_reading(name, dtype, profile, otherwise=_OTHERWISE, is_too_long=is_too_long)
-    if found.note is not None and found.note.kind != FindingKind.CODES:  # which its type says
-        found.note.tell(name)
+    if found.note is not None:
+        found.note.tell(name, is_typed=True)
     return found.reading, found.integers
 
 

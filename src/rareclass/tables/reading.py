@@ -162,7 +162,7 @@ def read_dates(
         raise _wrong_type(cells, "dates")
     cells = cells.cast(pl.String).str.replace(r"^\s*([0-9]{8})\.0\s*$", "$1")
     cells = without_zero_dates(without_empty_marks(cells))
-    written = read_written(cells, date_format or _format_of(cells))
+    written = read_written(cells, date_format or _format_of(cells, first_row))
     wrong = written.local.is_null() & cells.is_not_null()
     if wrong.any():
         how = f"dates written as {way_in_words(date_format)}" if date_format else "dates"
@@ -181,18 +181,19 @@ def typed_dates(cells: pl.Series) -> WrittenDates:
     return WrittenDates(local, offset)
 
 
-def _format_of(cells: pl.Series) -> str:
+def _format_of(cells: pl.Series, first_row: int) -> str:
     """Find how dates are written that were dates by type in training."""
     profile, present = DateProfile(), cells.drop_nulls()
     profile.add(present)
     ways = profile.ways if len(present) else ()
     if len(ways) > 1:
-        cell = present[0]
+        cell, row = present[0], first_row + int(cells.is_not_null().arg_max() or 0)
         raise ErrorKind.CELL.error(
-            f"Column {cells.name!r} holds {shown(cell)}, which may be {' or '.join(ways[:2])}, "
-            "where the model was trained on dates.",
+            f"Column {cells.name!r} holds {shown(cell)} at row {row}, which may be "
+            f"{' or '.join(map(way_in_words, ways[:2]))}, where the model was trained on dates.",
             HOW_TO_WRITE,
             column=cells.name,
+            row=row,
             value=cell,
         )
     return ways[0] if ways else ISO_DAY
@@ -231,6 +232,10 @@ def read_strings(cells: pl.Series, reading: CellReading = _WORDS) -> pl.Series:
     return spelt.zip_with(spelt.is_not_null(), words).alias(cells.name)
 
 
+_NO_ZONE = "times without a zone"
+_BY_ITS_CLOCK = "Write times by the clock of the training file."
+
+
 def _by_the_clock_of(
     written: WrittenDates, cells: pl.Series, first_row: int, zone: str
 ) -> pl.Series:
@@ -239,7 +244,7 @@ def _by_the_clock_of(
     is_zoned = offset.is_not_null()
     if not zone:
         if is_zoned.any():
-            raise _other_clock(cells, first_row + int(is_zoned.arg_max() or 0), "without one")
+            raise _wrong_cell(cells, is_zoned, first_row, "holds", _NO_ZONE, _BY_ITS_CLOCK)
         return local
     if not is_zoned.any() and local.null_count() < len(local):
         warn(
@@ -252,7 +257,7 @@ def _by_the_clock_of(
     if offsets is not None and len(offsets) > 1:
         strange = (is_zoned & ~offset.is_in(offsets)).fill_null(False)
         if strange.any():
-            raise _other_clock(cells, first_row + int(strange.arg_max() or 0), f"at {zone}")
+            raise _wrong_cell(cells, strange, first_row, "holds", f"times at {zone}", _BY_ITS_CLOCK)
         return local
     utc = local - (1_000_000 * offset.fill_null(0)).cast(pl.Duration("us"))
     if offsets is None:
@@ -260,16 +265,6 @@ def _by_the_clock_of(
     else:
         own = utc.dt.offset_by(f"{offsets[0]}s")
     return own.zip_with(is_zoned, local)
-
-
-def _other_clock(cells: pl.Series, row: int, trained: str) -> InputError:
-    return ErrorKind.CELL.error(
-        f"Column {cells.name!r} holds times with a zone at row {row}, where the model was trained "
-        f"on times {trained}.",
-        "Write them by the clock of the training file.",
-        column=cells.name,
-        row=row,
-    )
 
 
 def way_of_times(column: pl.Series) -> str | None:

@@ -326,8 +326,10 @@ class ColumnNote(NamedTuple):
     kind: FindingKind
     words: str
 
-    def tell(self, name: str) -> None:
-        """Warn of the column."""
+    def tell(self, name: str, is_typed: bool) -> None:
+        """Warn of the column; not of codes where a type, and no CSV, says that they are text."""
+        if is_typed and self.kind == FindingKind.CODES:
+            return
         warn(self.words, TableWarning, Finding(self.kind, {"column": name}))
 
 
