@@ -49,7 +49,7 @@ MOST_CODE = {
     "moments": 1574,
     "online": 2342,
     "ranking": 3736,
-    "report": 3086,
+    "report": 3089,
     "review": 1060,
     "rows": 1742,
     "serving": 1414,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1942,
     "tables": 4140,
 }
-MOST_LINES = {"src/rareclass": 73_901, "tests": 53_785, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_904, "tests": 53_806, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -29,6 +29,7 @@ from rareclass.metrics import interval
 from rareclass.metrics.intervals import widened
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model, save_model
+from rareclass.report.subgroups import Subgroups
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_alerts_a_day_need_the_day(payments, out):
 
 
 @pytest.mark.sampled(0)
-def test_rows_of_a_group_are_held_out_together(payments, out):
+def test_rows_of_a_group_are_held_out_together(payments, out, monkeypatch):
     words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
     says(run(*words, "-o", out), "held out by customer", "customer (column of groups)")
     metadata, table, model = facts_of(out), pl.read_csv(payments), load_model(out)
@@ -118,7 +119,27 @@ def test_rows_of_a_group_are_held_out_together(payments, out):
     alone = np.where(group > 3, group, -1 - np.arange(len(group)))
     new = interval("roc_auc", y, model.score_samples(table.to_pandas()), groups=alone)
     assert json_of("evaluate", out, payments)["measures"]["AUC"] == new._asdict()
+    asked, of = {}, Subgroups.of
+
+    def watched(by, *given, groups=None, **more):
+        asked[by] = groups
+        return of(by, *given, groups=groups, **more)
+
+    monkeypatch.setattr(Subgroups, "of", watched)
     table.write_csv(payments)
+    for by in ("date", "customer"):  # of a customer's own rows none are of others
+        run(
+            "report",
+            out,
+            payments,
+            "--groups",
+            by,
+            "--out",
+            out.with_suffix(".html"),
+            "--overwrite",
+        )
+    assert asked["customer"] is None
+    assert len(set(zip(asked["date"], group, strict=True))) == len(set(group))
     run(*words, "--keep", "customer", "--holdout", "0.25", "-o", out, "--overwrite")
     assert facts_of(out)["estimated_by"] == "held-out groups"
     assert "customer" in [column.name for column in load_model(out).encoder.columns]

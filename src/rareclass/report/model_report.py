@@ -65,7 +65,10 @@ def report_on_model(
         names = day_of(rows.time).astype(str)
         days = Subgroups.of(rows.time_column, names, *at, in_order=True, groups=scored.group)
     if rows.groups is not None and options.groups is not None:
-        groups = Subgroups.of(options.groups, rows.groups, *at)
+        training = content.facts.training
+        is_own = training is not None and options.groups == training.groups
+        alike = None if is_own else scored.group  # within a group, rows are independent
+        groups = Subgroups.of(options.groups, rows.groups, *at, groups=alike)
     area = None if rows.checked is None else rows.checked.average_precision
     judged = JudgedModel.of(
         content,
