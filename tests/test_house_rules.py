@@ -38,8 +38,8 @@ MOST_CODE = {
     "ensemble": 2922,
     "estimators": 351,
     "explain": 361,
-    "fit": 1834,
-    "folds": 439,
+    "fit": 1850,
+    "folds": 440,
     "hunt": 874,
     "hyperball": 1900,
     "kernels": 594,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1942,
     "tables": 4140,
 }
-MOST_LINES = {"src/rareclass": 73_904, "tests": 53_806, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_922, "tests": 53_830, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

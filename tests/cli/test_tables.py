@@ -83,7 +83,7 @@ def test_what_is_odd_in_a_table_is_noted_once(tmp_path, table):
     codes = [f"{k % 7 * 4000:05d}" for k in range(table.height)]
     path = tmp_path / "t.csv"
     mixed = table.with_columns(late=pl.Series(cells), zip=pl.Series(codes))
-    path.write_text(mixed.write_csv().replace("order,amount,items", "order,amount,amount", 1))
+    mixed.write_csv(path)
     model = tmp_path / "m.rareclass"
     done = invoke("fit", path, "-t", "fraud", *QUICK, "-o", model)
     said = " ".join(done.output.split())
@@ -91,7 +91,6 @@ def test_what_is_odd_in_a_table_is_noted_once(tmp_path, table):
     for name, facts in (
         ("late", ("all but 24 of its 240 cells", "'n.v.'", "row 5")),
         ("zip", ("00000",)),
-        ("amount.1", ("column 3",)),
     ):
         about = [note for note in said.split("Note: ") if f"'{name}'" in note]
         assert len(about) == 1, name
@@ -99,7 +98,6 @@ def test_what_is_odd_in_a_table_is_noted_once(tmp_path, table):
     done = invoke("score", model, path, "-o", tmp_path / "scores.csv")
     said = " ".join(done.output.split())
     assert done.exit_code == 0, said
-    assert said.count("'amount.1'") == 1
     assert "values not seen" not in said
 
 

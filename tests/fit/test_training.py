@@ -1,5 +1,7 @@
 """Training: copies of rows, and what is refused beforehand."""
 
+import datetime as dt
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,15 +10,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from faults import refused
 from rareclass.decide import ThresholdRule
 from rareclass.encoding.typed_table import distinct_rows, read_table
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import TableWarning
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.mibc_method import MIBCMethod
 from rareclass.fit.training import train
 from rareclass.fit.training_set import FitSettings, read_training_set
+from rareclass.folds.dealing import group_numbers, read_times
 from rareclass.metrics.held_out_cuts import GROUPED
 from rareclass.model.facts import facts_as_json
 from rareclass.model.threshold import DecisionRule, with_threshold
@@ -215,6 +219,28 @@ def test_groups_named_by_long_numbers_are_told_apart(tmp_path, suffix):
     assert who is not None
     assert sorted(set(who)) == sorted(map(str, set(table["who"])))
     assert [column.name for column in data.columns if column.is_used] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("option", "cells"),
+    [
+        ("groups", [[1], [2]]),
+        ("groups", [{"a": 1}, {"a": 2}]),
+        ("time", [[1], [2]]),
+        ("time", [True, False]),
+        ("time", [dt.time(1), dt.time(2)]),
+    ],
+)
+def test_what_is_no_group_and_no_time_is_refused_from_a_file_and_in_python(tmp_path, option, cells):
+    rows = pl.DataFrame({"x": [k % 7 + 0.5 for k in range(40)], "y": [0, 0, 0, 1] * 10})
+    rows.with_columns(g=pl.Series(cells * 20)).write_parquet(tmp_path / "t.parquet")
+    settings = FitSettings(target="y", **{option: "g"})
+    with refused(ErrorKind.CELL, column="g"):
+        data = read_training_set(open_table(tmp_path / "t.parquet"), settings)
+        data.beside_of("g") if option == "groups" else data.times_of("g")
+    read = group_numbers if option == "groups" else read_times
+    with refused(ErrorKind.CELL, column=option, row=0):
+        read(np.array([*cells * 20, None], dtype=object)[:-1], 40)
 
 
 @pytest.mark.parametrize("groups", [None, "who"])

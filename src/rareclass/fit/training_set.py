@@ -32,8 +32,9 @@ from rareclass.model.targets import FoundLabels, RareClassFacts, TargetFacts
 from rareclass.model.threshold import DecisionRule
 from rareclass.rows.source import equal_rows
 from rareclass.tables import ColumnSettings
+from rareclass.tables.cells import TIME_OF_DAY, type_name
 from rareclass.tables.columns import Column
-from rareclass.tables.reading import times_of
+from rareclass.tables.reading import HOW_TO_WRITE_TIMES, is_usable, times_of
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, named_columns
 
@@ -94,7 +95,7 @@ class TrainingSet:
         """Return a column of `beside`, None for no name; raises `InputError` at an empty cell."""
         if name is None or self.beside is None:
             return None
-        cells = self.beside[name]
+        cells = self._usable_beside(name, "groups")
         if cells.null_count() and self.number is not None:
             row = int(self.number[cells.is_null().arg_max()])
             message = f"{setting('groups', name)} has no value at row {row}."
@@ -111,7 +112,23 @@ class TrainingSet:
         if name is None or self.beside is None:
             return None
         assert self.number is not None
-        return times_of(self.beside[name], self.number, setting("time"))
+        read = next(column for column in self.columns if column.name == name)
+        if read.truth or read.number_format == TIME_OF_DAY:
+            what = "truth values" if read.truth else "times of day"
+            fault = f"{setting('time', name)} holds {what}, and no times."
+            raise ErrorKind.CELL.error(fault, HOW_TO_WRITE_TIMES, column=name)
+        return times_of(self._usable_beside(name, "time"), self.number, setting("time"))
+
+    def _usable_beside(self, name: str, option: str) -> pl.Series:
+        assert self.beside is not None
+        cells = self.beside[name]
+        if not is_usable(cells.dtype):
+            raise ErrorKind.CELL.error(
+                f"{setting(option, name)} holds cells of type {type_name(cells.dtype)}.",
+                "Give a column of words, numbers or dates.",
+                column=name,
+            )
+        return cells
 
     @property
     def rare(self) -> NDArray[np.bool_]:

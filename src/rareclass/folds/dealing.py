@@ -173,7 +173,8 @@ def group_numbers(values: Any, n_rows: int, name: str = "groups") -> np.ndarray:
     except TypeError:
         row = [isinstance(value, Hashable) for value in each].index(False)
         message = f"{name} is {each[row]!r} at row {row}, and no group."
-        raise ErrorKind.CELL.error(message, "Give words or numbers.", row=row) from None
+        remedy = "Give words or numbers."
+        raise ErrorKind.CELL.error(message, remedy, column=name, row=row) from None
 
 
 def moments(time: Any, n_rows: int) -> np.ndarray:
