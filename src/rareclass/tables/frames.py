@@ -84,7 +84,7 @@ def read_frame(X: Any) -> Frame:
     if array.ndim != 2:
         raise ErrorKind.SHAPE.error(
             f"Expected a table or a 2D array, got {array.ndim} dimension(s).",
-            "Reshape your data: X.reshape(-1, 1) is one column; or pass a data frame.",
+            "Reshape your data: X.reshape(-1, 1) is one column; or pass pandas.DataFrame(X).",
         )
     if array.dtype.kind == "c":
         raise ErrorKind.SHAPE.error("Complex data not supported: X holds some.", "")
