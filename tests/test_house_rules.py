@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1942,
     "tables": 4140,
 }
-MOST_LINES = {"src/rareclass": 73_922, "tests": 53_830, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_922, "tests": 53_850, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

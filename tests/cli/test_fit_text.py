@@ -2,16 +2,19 @@
 
 import shlex
 from dataclasses import replace
+from io import StringIO
+from itertools import chain, compress
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 from command_line import QUICK, invoke, printed, run
 from made_tables import purchases
 from rareclass.cli.fit_text import _other_rule
-from rareclass.cli.screen import folded_command
+from rareclass.cli.screen import folded_command, print_table
 from rareclass.decide.threshold_rule import ThresholdRule, default_thresholds
 from rareclass.fit.demo import write_payments
 
@@ -91,6 +94,23 @@ def test_commands_of_a_model_without_held_out_rows_run(tmp_path, monkeypatch):
     commands = next_commands(done)
     assert [command[0] for command in commands] == ["show", "evaluate", "score"]
     assert [invoke(*command).exit_code for command in commands] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("spare", [(), ("Verdict",), ("Measured", "Verdict")])
+@pytest.mark.parametrize("folded", [(), ("Promised", "Measured")])
+def test_no_character_of_a_table_is_lost_on_a_narrow_screen(spare, folded):
+    """Columns are left out as a whole; the first two never are."""
+    heads = ("Promise", "Rows", "Verdict", "Promised", "Measured")
+    interval = "0.894 (0.809 to 0.943)"
+    rows = [("Share of days over", "1,234", "cannot tell", interval, "0.1"), ("AUC", *"1234")]
+    for width in range(16, 100):
+        shown = Console(width=width, file=StringIO())
+        print_table(shown, heads, rows, spare=spare, folded=folded)
+        text = shown.file.getvalue()
+        there = [head in text.split("\n")[0].split() for head in heads]
+        cells = "".join(chain(*(compress(row, there) for row in (heads, *rows))))
+        assert sorted("".join(text.split())) == sorted("".join(cells.split()))
+        assert there[:2] == [True, True]
 
 
 @pytest.mark.parametrize("width", [10, 30, 80, 400])

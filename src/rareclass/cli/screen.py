@@ -85,26 +85,26 @@ def fitted_table(
     console: Console,
     heads: Sequence[str],
     rows: Iterable[Sequence[str]],
-    spare: Sequence[str] | None = None,
+    spare: Sequence[str] = (),
     folded: Collection[str] = (),
     styles: Sequence[str] = (),
 ) -> Table:
     """Return cells under their heads: the names of rows first, numbers to the right.
 
     Names of rows and the columns `folded` take several lines where they must. Of columns for which
-    the screen has no room the `spare` ones are left out, in that order; by default the last first.
+    the screen has no room the `spare` ones are left out, in that order, then the last first.
     """
     cells = {head: each for head, *each in zip(heads, *rows, strict=True)}
     least = {head: max(map(_longest_line, (head, *each))) for head, each in cells.items()}
     for head in (heads[0], *folded):
         least[head] = min(least[head], _LEAST_NAME if head == heads[0] else _LEAST_FOLDED)
-    for head in heads[:1:-1] if spare is None else spare:
+    for head in (*spare, *heads[:1:-1]):
         if sum(least.values()) + 2 * len(least) - 2 > console.width:
-            del least[head]
+            least.pop(head, None)
     table = new_table()
     for head in least:
         if head == heads[0] or head in folded:
-            table.add_column(head, overflow="fold", min_width=least[head])
+            table.add_column(head, overflow="fold")  # one of a least width may push others out
         else:
             is_number = are_numbers(cells[head]) and " " not in "".join(cells[head])
             table.add_column(head, justify="right" if is_number else "left", no_wrap=True)
