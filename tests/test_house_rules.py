@@ -43,7 +43,7 @@ MOST_CODE = {
     "hunt": 874,
     "hyperball": 1900,
     "kernels": 594,
-    "labels": 858,
+    "labels": 870,
     "metrics": 2118,
     "model": 3950,
     "moments": 1574,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1942,
     "tables": 4140,
 }
-MOST_LINES = {"src/rareclass": 73_922, "tests": 53_850, "benchmarks": 17_893}
+MOST_LINES = {"src/rareclass": 73_934, "tests": 53_860, "benchmarks": 17_893}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -155,6 +155,14 @@ def test_what_is_no_label_is_refused_by_its_type_and_learned_as_words(model):
             assert str(rare) in clone(model).fit(X, words).classes_
 
 
+def test_labels_that_are_times_of_a_zone_are_refused_from_every_column():
+    times = objects(*NO_LABELS["moments of a zone"]).tolist()
+    columns = (pl.Series(times), pa.array(times), pa.chunked_array([times]), pd.Series(times))
+    for column in columns:
+        with refused(ErrorKind.LABELS, row=0, says="with a time zone"):
+            RankRC().fit(X, column)
+
+
 @pytest.mark.parametrize("model", [*MODELS, *OTHERS[1:]], ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("invisible", ["", "  ", "\u200b", "\u00ad\t"])
 def test_a_text_without_a_visible_character_is_no_label(model, invisible):

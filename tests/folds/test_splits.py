@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -213,6 +214,7 @@ def test_used_as_any_splitter(splitter):
         np.array([0.0, 0.5, 1.0, 1.5]),
         ["0", "0.5", "1", "1.5"],
         pl.from_pandas(pd.date_range("2026-01-01", periods=4, freq="12h", tz="Europe/Paris")),
+        pa.array(pd.date_range("2026-01-01", periods=4, freq="12h", tz="Europe/Paris")),
     ],
 )
 def test_times_of_any_type(time):

@@ -4,12 +4,18 @@ import heapq
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 
 from rareclass.errors import ErrorKind, counted
 from rareclass.labels.spelling import missing_labels, plain, refuse_missing, rows_of_each
-from rareclass.labels.two_classes import class_position, classes_of, label_column, rarest, unmasked
+from rareclass.labels.two_classes import (
+    class_position,
+    classes_of,
+    label_column,
+    rarest,
+    unmasked,
+    with_zone,
+)
 from rareclass.parameters import is_number
 
 # The fold of rows that every fold learns from, and none scores.
@@ -204,7 +210,7 @@ def read_times(time: Any, n_rows: int) -> np.ndarray:
     are dates; those with a zone count by their own clock. Text that is numbers throughout is
     numbers. Raises `InputError` naming the row of a value that is missing or no time.
     """
-    array = one_a_row(_by_its_clock(time), n_rows, "time")
+    array = one_a_row(with_zone(time), n_rows, "time")
     if array.dtype.kind == "M":
         return array.astype("M8[us]")
     if array.dtype.kind in "iuf":
@@ -249,12 +255,3 @@ def read_span(name: str, value: Any, time: np.ndarray) -> Any:
             "time is dates), or a timedelta where time is dates."
         ) from None
     return span
-
-
-def _by_its_clock(time: Any) -> Any:
-    """A column of polars or pyarrow with a zone as what its own clock shows; others as they are."""
-    column = nw.from_native(time, series_only=True, pass_through=True)
-    is_date = isinstance(column, nw.Series) and isinstance(column.dtype, nw.Datetime)
-    if is_date and column.dtype.time_zone is not None:
-        return column.dt.replace_time_zone(None).to_numpy()
-    return time

@@ -11,7 +11,9 @@ from fractions import Fraction
 from numbers import Complex, Real
 from typing import Any, Literal, NamedTuple
 
+import narwhals as nw
 import numpy as np
+from narwhals.dependencies import get_pyarrow
 
 from rareclass.errors import ErrorKind, InputError, counted, setting
 from rareclass.findings import Finding, FindingKind, warn
@@ -469,6 +471,7 @@ def label_array(y: Any) -> np.ndarray:
     if y is None:
         message = "requires y to be passed, but the target y is None."
         raise ErrorKind.LABELS.error(message, "Give a label for each row.")
+    y = with_zone(y)
     array = np.asarray(unmasked(y))
     if array.dtype.kind == "U" and not isinstance(y, np.ndarray):
         objects = np.array(y, dtype=object)
@@ -483,6 +486,18 @@ def label_array(y: Any) -> np.ndarray:
     rows = np.delete(np.arange(len(array)), missing)
     labels = _plain_labels(array[rows], rows)
     return array if len(missing) else labels
+
+
+def with_zone(values: Any) -> Any:
+    """Return a column of times of a zone as those of Python: NumPy has no zone; others as are."""
+    arrow = get_pyarrow()
+    if arrow is not None and isinstance(values, arrow.Array):
+        values = arrow.chunked_array([values])
+    column = nw.from_native(values, series_only=True, pass_through=True)
+    is_date = isinstance(column, nw.Series) and isinstance(column.dtype, nw.Datetime)
+    if not is_date or column.dtype.time_zone is None:
+        return values
+    return np.array(column.to_list(), dtype=object)
 
 
 def _plain_labels(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
