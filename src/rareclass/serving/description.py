@@ -60,7 +60,7 @@ class Score(BaseModel):
         "probability_LEVEL for each, of several rare classes probability_CLASS as well.",
     )
     sure: float | None = Field(
-        None, description="Of a hunt: share of cases to be expected among its rows as sure."
+        None, description="Of a hunt: share of cases among its rows as sure, at most unless known."
     )
     likely_class: str | None = Field(
         None, description="Of several rare classes the most probable one, for every row."
