@@ -297,10 +297,7 @@ METHODS: dict[str, tuple[str, Method]] = {
         "XGBoost, hist, scale_pos_weight",
         partial(xgboost, class_weight="balanced"),
     ),
-    "xgboost_child_weight": (
-        "XGBoost, hist, min_child_weight=5",
-        partial(xgboost, **CHILD_WEIGHT),
-    ),
+    "xgboost_child_weight": ("XGBoost, hist, min_child_weight=5", partial(xgboost, **CHILD_WEIGHT)),
     "xgboost_tuned": ("XGBoost, hist, random search of 30 s", partial(tuned, "xgboost")),
     "nystroem_sgd": ("Nystroem + SGD, balanced", nystroem_sgd),
     "balanced_forest": ("balanced random forest", balanced_forest),

@@ -57,10 +57,7 @@ SERIES = {
     "landmarks": Series(40, None, RARE, {"fit": {"256MiB": (4 * MILLION, 4 * MILLION)}}),
     "many_rare": Series(40, 50_000, 2 * RARE, {"fit": {"2GiB": ONE}}),
     "overlapping": Series(
-        5,
-        RARE,
-        None,
-        {"fit": {"all": ONE, "256MiB": ONE}, "path": {"all": ONE, "256MiB": ONE}},
+        5, RARE, None, {"fit": {"all": ONE, "256MiB": ONE}, "path": {"all": ONE, "256MiB": ONE}}
     ),
 }
 

@@ -31,11 +31,7 @@ from benchmarks.simulated import mixture_centres, rare_mixture
 from rareclass.files import replacing
 
 TARGET = "target"
-MODELS = {
-    "rankrc": "RankRC, 1,000 landmarks",
-    "auto": "RareClassifier",
-    "lightgbm": "LightGBM",
-}
+MODELS = {"rankrc": "RankRC, 1,000 landmarks", "auto": "RareClassifier", "lightgbm": "LightGBM"}
 BATCH_ROWS = 1000
 _ROWS, _FEATURES, _RARE = 20_000, 40, 1000
 # Options of `rareclass fit`.

@@ -99,10 +99,7 @@ def rare_mixture(
 
 
 def bayes_score(
-    X: np.ndarray,
-    overlap: float,
-    centres: np.ndarray | None = None,
-    width: float = PAPER_WIDTH,
+    X: np.ndarray, overlap: float, centres: np.ndarray | None = None, width: float = PAPER_WIDTH
 ) -> np.ndarray:
     r"""Score rows by :math:`\log p(x \mid rare) - \log p(x \mid majority)`.
 

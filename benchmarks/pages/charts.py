@@ -48,11 +48,7 @@ def styled(draw: Callable[..., Any]) -> Callable[..., Any]:
 
 @styled
 def lines(
-    panels: Mapping[str, Series],
-    x_label: str,
-    y_label: str,
-    log_x: int = 0,
-    log_y: bool = False,
+    panels: Mapping[str, Series], x_label: str, y_label: str, log_x: int = 0, log_y: bool = False
 ) -> Any:
     """Draw a panel for each title, a line for each name; `log_x` is the base of the axis."""
     across = 2 if len(panels) > 1 else 1

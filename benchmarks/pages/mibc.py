@@ -4,10 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import (
-    mibc_real_speed,
-    mibc_speed,
-)
+from benchmarks import mibc_real_speed, mibc_speed
 from benchmarks.markdown import table
 from benchmarks.pages import charts
 from benchmarks.pages.page import Finding, Result, mean_of_each, page
@@ -101,7 +98,7 @@ def _real_speed_body(result: Result) -> str:
         f"median of {result['repeats']} repeats, mean of {result['splits']} splits. C and cost "
         "ratio are what each method chose in the paper's tables. Speed-ups are over the faster of "
         "liblinear's two losses, and over the hinge loss, which is the paper's; at the C of MIBC, "
-        "and each method at its own.",
+        "and each method at its own."
     ]
     for study in mibc_real_speed.COVARIANCE:
         parts.append(table(mibc_real_speed.HEADER, mibc_real_speed.lines(cells, study)))

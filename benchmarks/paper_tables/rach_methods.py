@@ -307,11 +307,7 @@ def _plain_svm(task: Task) -> Scores:
 
 
 def _thresholded(
-    task: Task,
-    seed: int,
-    candidates: Any,
-    scores: Scores,
-    otherwise: Callable[[np.ndarray], float],
+    task: Task, seed: int, candidates: Any, scores: Scores, otherwise: Callable[[np.ndarray], float]
 ) -> Guess:
     """Cut scores at the threshold of the best F1 on left-out rows, or `otherwise` with none."""
     truth, found = left_out_scores(task, seed, candidates, scores)

@@ -24,12 +24,7 @@ def _fit(X: np.ndarray, y: np.ndarray, lams: Params, seed: int, landmarks: str) 
 
 
 def cross_validated(
-    name: str,
-    X: np.ndarray,
-    y: np.ndarray,
-    lams: Params,
-    folds: StratifiedKFold,
-    seed: int,
+    name: str, X: np.ndarray, y: np.ndarray, lams: Params, folds: StratifiedKFold, seed: int
 ) -> FittedPath:
     """The library's own choice of lam by folds, refitted on all rows: a path of one."""
     search = RankRCCV(

@@ -52,11 +52,7 @@ def smote(X: np.ndarray, y: np.ndarray, lams: Params, seed: int) -> FittedPath:
 
 
 def _fit_path(
-    Z: np.ndarray,
-    labels: np.ndarray,
-    lams: Params,
-    gamma: float,
-    class_weight: str | None = None,
+    Z: np.ndarray, labels: np.ndarray, lams: Params, gamma: float, class_weight: str | None = None
 ) -> FittedPath:
     """One SVM per lam on the rows Z; scores come from one kernel block for all of them."""
     shared = len(Z) <= PRECOMPUTED_ROWS

@@ -141,9 +141,7 @@ def _medians() -> SimpleImputer:
 
 def _indicators() -> OneHotEncoder:
     return OneHotEncoder(
-        handle_unknown="infrequent_if_exist",
-        max_categories=MOST_INDICATORS,
-        sparse_output=False,
+        handle_unknown="infrequent_if_exist", max_categories=MOST_INDICATORS, sparse_output=False
     )
 
 

@@ -20,10 +20,7 @@ common = rng.normal(size=6_000)
 old = 0.95 * common + 0.31 * rng.normal(size=6_000) + 1.3 * y
 new = 0.95 * common + 0.31 * rng.normal(size=6_000) + 1.6 * y
 
-measures = {
-    "AUC": "roc_auc",
-    "average precision": "average_precision",
-}
+measures = {"AUC": "roc_auc", "average precision": "average_precision"}
 alone, paired = {}, {}
 for name, metric in measures.items():
     alone[name] = [interval(metric, y, scores) for scores in (old, new)]

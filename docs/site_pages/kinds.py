@@ -67,10 +67,7 @@ FINDINGS: dict[F, Entry] = {
     F.TWO_DATE_FORMATS: Entry(
         "Dates fit two formats, and one was chosen.", "Write days as 2024-12-31."
     ),
-    F.UNREAD_DATES: Entry(
-        "Cells look like dates, and are read as words.",
-        HOW_TO_WRITE,
-    ),
+    F.UNREAD_DATES: Entry("Cells look like dates, and are read as words.", HOW_TO_WRITE),
     F.NO_ZONE: Entry(
         "Times have no zone, where training had one; they are taken for times of that zone."
     ),

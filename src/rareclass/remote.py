@@ -150,8 +150,7 @@ class RemotePath(PurePosixPath):
             )
         if not self._call(lambda system, place: system.exists(place.partition("/")[0] or "/")):
             raise ErrorKind.MISSING_FILE.error(
-                f"{option} {self}: there is no bucket {self.parts[1]}.",
-                "Check the name.",
+                f"{option} {self}: there is no bucket {self.parts[1]}.", "Check the name."
             )
 
     def put(self, file: Path) -> None:

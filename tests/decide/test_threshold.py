@@ -12,12 +12,7 @@ from draws import draws
 from oracles.metrics import balanced_accuracy, samples
 from oracles.ordinal import ordinal_samples
 from rareclass.decide import balanced_accuracy_threshold, level_thresholds
-from rareclass.decide.threshold import (
-    called_class,
-    class_weights,
-    decades_above,
-    shared_thresholds,
-)
+from rareclass.decide.threshold import called_class, class_weights, decades_above, shared_thresholds
 
 
 def _candidates(scores):

@@ -243,8 +243,7 @@ def lists_of_categories():
 
 
 @pytest.mark.parametrize(
-    "two",
-    [[(1,), 3], [frozenset("a"), "b"], [1j, 2j], [b"a", b"b"], [object(), object()], None],
+    "two", [[(1,), 3], [frozenset("a"), "b"], [1j, 2j], [b"a", b"b"], [object(), object()], None]
 )
 def test_objects_without_a_text_of_their_own_are_left_out(two):
     if two is None:

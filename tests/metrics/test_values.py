@@ -11,11 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from draws import draws
 from faults import refused
-from oracles.metrics import (
-    average_precision_by_rows,
-    precision_at_k_by_filling,
-    samples,
-)
+from oracles.metrics import average_precision_by_rows, precision_at_k_by_filling, samples
 from oracles.ordinal import mauc_by_pairs
 from oracles.paired_metrics import cost_by_rows
 from rareclass import metrics

@@ -60,12 +60,7 @@ def told(rows):
 
 @pytest.mark.parametrize(
     ("top", "threshold", "called"),
-    [
-        (None, 2.0, [4, 5]),
-        (3, 2.0, [2, 4, 5]),
-        (99, 2.0, [1, 2, 3, 4, 5]),
-        (None, 1.0, [2, 4, 5]),
-    ],
+    [(None, 2.0, [4, 5]), (3, 2.0, [2, 4, 5]), (99, 2.0, [1, 2, 3, 4, 5]), (None, 1.0, [2, 4, 5])],
 )
 def test_called_rows_are_told_of_and_no_others(tmp_path, top, threshold, called):
     decision = RareDecision(RareClassFacts("y", "yes", "no"), np.array([threshold]))

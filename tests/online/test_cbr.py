@@ -10,14 +10,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from draws import draws, thorough
-from online.test_first_order import (
-    assert_same,
-    diagonal,
-    follow,
-    mixture,
-    of_state,
-    oracle,
-)
+from online.test_first_order import assert_same, diagonal, follow, mixture, of_state, oracle
 from oracles import first_order
 from oracles.cbr import PlainCBR
 from rareclass.metrics import roc_auc

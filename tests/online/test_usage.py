@@ -125,10 +125,7 @@ OUT_OF_RANGE = [
     (AdaOAM(delta=0.0), "delta=0.0"),
     (AdaOAM(eta=np.inf), "eta=inf"),
     (OnlineMixture(members=[]), r"members=\[\] has none"),
-    (
-        OnlineMixture([("cubes", OAM())]),
-        "map='cubes' is not one of 'linear'",
-    ),
+    (OnlineMixture([("cubes", OAM())]), "map='cubes' is not one of 'linear'"),
     (OnlineMixture([("linear", OnlineMixture())]), "is not an online learner"),
     (OnlineMixture([("linear", OAM(C=-1))]), "C=-1"),
     (OnlineMixture([("linear", OAM(n_epochs=0))]), "n_epochs=0"),

@@ -41,10 +41,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("ranking", "online", "moments", "hyperball", "metrics", "decide")
 # Rooms whose tests are in part those of what uses them, which run as well.
 BESIDES = {
-    "decide": (
-        "tests/first_contact/test_i_numbers.py",
-        "tests/first_contact/test_i_thresholds.py",
-    ),
+    "decide": ("tests/first_contact/test_i_numbers.py", "tests/first_contact/test_i_thresholds.py"),
     "encoding": (
         "tests/hunt/test_hunt_table.py",
         "tests/hunt/test_hunting.py",
@@ -57,12 +54,7 @@ BESIDES = {
         "tests/first_contact/test_e_spellings.py",
     ),
     "ensemble": (),
-    "model": (
-        "tests/fit",
-        "tests/cli/test_score.py",
-        "tests/cli/test_rules.py",
-        "tests/to_onnx",
-    ),
+    "model": ("tests/fit", "tests/cli/test_score.py", "tests/cli/test_rules.py", "tests/to_onnx"),
 }
 ALL_ROOMS = tuple(dict.fromkeys((*ROOMS, *BESIDES)))
 AGAIN = "other tests"

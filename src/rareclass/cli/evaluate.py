@@ -35,8 +35,7 @@ class EvaluateOptions:
 
     model: Path = cli.argument("Model file of rareclass fit, or folder of rareclass stream.")
     given: str = cli.argument(
-        "File or folder with the target: CSV, JSON lines, Parquet, svmlight; or a database.",
-        "DATA",
+        "File or folder with the target: CSV, JSON lines, Parquet, svmlight; or a database.", "DATA"
     )
     time: str | None = opt(
         "Column of DATA with the time of a row, for alerts a day.",

@@ -85,9 +85,7 @@ class ReviewOptions:
         "Model, or none, and the table to review.", "[MODEL] TABLE"
     )
     journal: Path = opt(
-        "Journal to continue, or to start.",
-        cli.REQUIRED,
-        names=("--journal", "-j"),
+        "Journal to continue, or to start.", cli.REQUIRED, names=("--journal", "-j")
     )
     target: str | None = opt("Column of labels; by default the model's.")
     positive: tuple[str, ...] = cli.positive_option()

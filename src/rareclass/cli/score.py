@@ -41,7 +41,7 @@ def score(options: ScoreOptions) -> None:
 
     For ordered levels: score, probability of each level, level and percentile. For the folder of a
     hunt: score; called_rare (at least the score of the last row that the hunt wrote); and sure,
-    the expected share of cases among the hunt's rows with this score or more.
+    the share of cases among the hunt's rows at least as sure: an upper estimate without --share.
     """
     from rareclass.model.score_file import score_rows
 

@@ -135,8 +135,7 @@ def _check_source(source: str, follow: bool) -> None:
         )
     if source != "-" and not place.exists():
         raise ErrorKind.MISSING_FILE.error(
-            f"There is no file or folder {source}.",
-            "Check the name; - reads stdin.",
+            f"There is no file or folder {source}.", "Check the name; - reads stdin."
         )
 
 

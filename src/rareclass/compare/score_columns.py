@@ -329,8 +329,7 @@ def compare_scores(
     columns = {name: _column(name, column, len(label)) for name, column in scores.items()}
     if not columns:
         raise ErrorKind.SHAPE.error(
-            "scores= holds no column of scores.",
-            "Give a mapping of names to scores.",
+            "scores= holds no column of scores.", "Give a mapping of names to scores."
         )
     weight = None
     if sample_weight is not None:
@@ -346,8 +345,7 @@ def compare_scores(
         check_number("n_train", n_train)
         if folds is None:
             raise ErrorKind.COMBINATION.error(
-                "n_train= needs folds=, which is not given.",
-                "Give folds, or leave n_train out.",
+                "n_train= needs folds=, which is not given.", "Give folds, or leave n_train out."
             )
         stretch = stretch_for_training(len(label), n_train)
     # Also refuses groups that are missing or too few, and a class without rows.

@@ -10,14 +10,7 @@ import polars as pl
 
 from rareclass.compare.score_columns import Comparison, compare_scores
 from rareclass.encoding.target import Positive, is_rare, label_counts, labels_as_text
-from rareclass.errors import (
-    ErrorKind,
-    InputError,
-    counted,
-    missing_column,
-    name_hint,
-    setting,
-)
+from rareclass.errors import ErrorKind, InputError, counted, missing_column, name_hint, setting
 from rareclass.labels.spelling import label_value
 from rareclass.model.targets import rare_target
 from rareclass.tables import DETECTED, TextSettings
@@ -252,9 +245,7 @@ def _labels(tables: Sequence[ScoreTable], files: ScoreFiles) -> pl.Series:
         if files.truth is None:
             hint += f" Labels in another file are given by {setting('truth', 'FILE')}."
         raise ErrorKind.MISSING_COLUMN.error(
-            f"{where} column {name!r} with the labels ({setting('target')}).",
-            hint,
-            column=name,
+            f"{where} column {name!r} with the labels ({setting('target')}).", hint, column=name
         )
     labels = labels_as_text(holding[0].frame[name])
     if (row := _first(labels.is_null())) is not None:

@@ -185,11 +185,7 @@ def tells_more_than_bins(
 
 
 def tells_more(
-    log_odds: Floats,
-    others: Floats,
-    y: NDArray[np.bool_],
-    weight: Floats,
-    standard_errors: float,
+    log_odds: Floats, others: Floats, y: NDArray[np.bool_], weight: Floats, standard_errors: float
 ) -> bool:
     """Say whether log-odds of rows, out of part, tell the rare class better than others do.
 
@@ -239,12 +235,7 @@ def halves(n_rows: int) -> NDArray[np.int64]:
     return 2 * np.arange(n_rows) // max(n_rows, 1)
 
 
-def holds_nearby_only(
-    levels: Codes,
-    n_levels: int,
-    y: NDArray[np.bool_],
-    weight: Floats,
-) -> bool:
+def holds_nearby_only(levels: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats) -> bool:
     """Say whether the values of a column tell clearly less of rows that are far away in the table.
 
     The log loss of each value's rare share, learned from every second row and taken for the others,

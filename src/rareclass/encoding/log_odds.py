@@ -274,11 +274,7 @@ class FoundPair(NamedTuple):
 
 
 def find_pairs(
-    codes: Sequence[Codes],
-    log_odds: Floats,
-    y: NDArray[np.bool_],
-    weight: Floats,
-    part: Codes,
+    codes: Sequence[Codes], log_odds: Floats, y: NDArray[np.bool_], weight: Floats, part: Codes
 ) -> list[FoundPair]:
     """The pairs of categories that tell the rare class better than both one by one: eight at most.
 

@@ -166,12 +166,7 @@ class Combination(NamedTuple):
         """Return what a model keeps of the candidates that have weight."""
         return [
             LearnedMember(
-                each.member.name,
-                each.setting,
-                each.member.view,
-                each.function,
-                each.scale,
-                weight,
+                each.member.name, each.setting, each.member.view, each.function, each.scale, weight
             )
             for each, weight in self.in_use()
         ]

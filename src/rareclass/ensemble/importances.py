@@ -50,10 +50,7 @@ def leaderboard(
 
 
 def permutation_importances(
-    views: TrainingViews,
-    held_out: HeldOutRows,
-    combination: Combination,
-    n_jobs: int,
+    views: TrainingViews, held_out: HeldOutRows, combination: Combination, n_jobs: int
 ) -> np.ndarray:
     """Return the loss of the objective as each column is shuffled among held-out rows.
 

@@ -201,12 +201,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
     verbose: bool | str = "auto"
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
-        time: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, time: Any = None
     ) -> Self:
         """Learn from a table.
 

@@ -238,8 +238,7 @@ def read_rows(model: Any, X: Any, typical: Any, groups: Sequence[Any] | None) ->
     named = [str(name) for name in groups]
     if len(named) != n_features:
         raise ErrorKind.SHAPE.error(
-            f"groups has {len(named)} entries.",
-            f"Name one for each of {n_features} features.",
+            f"groups has {len(named)} entries.", f"Name one for each of {n_features} features."
         )
     names = list(dict.fromkeys(named))
     place = {name: k for k, name in enumerate(names)}

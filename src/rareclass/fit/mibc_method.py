@@ -52,8 +52,7 @@ class MIBCMethod(Method):
                 fitted = rows.fit(estimator)
         except NotSeparableError as error:
             raise ErrorKind.NOT_REACHABLE.error(
-                error.message,
-                f"Use {setting('cost', 'auto')}, or a number such as 1.",
+                error.message, f"Use {setting('cost', 'auto')}, or a number such as 1."
             ) from error
         return fitted.best_estimator_ if isinstance(fitted, MIBCCV) else fitted
 

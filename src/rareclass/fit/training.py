@@ -20,13 +20,7 @@ from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.encoding.encoders import TypedColumns
 from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.findings import warnings_as
-from rareclass.fit.hold_out import (
-    NO_ESTIMATE,
-    Baseline,
-    baselines,
-    plan_hold_out,
-    pooled,
-)
+from rareclass.fit.hold_out import NO_ESTIMATE, Baseline, baselines, plan_hold_out, pooled
 from rareclass.fit.method import EncodedRows, Method, Terms
 from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory

@@ -10,8 +10,5 @@ if TYPE_CHECKING:
 __all__ = ["RareGroupKFold", "RareStratifiedKFold", "RareTimeSplit"]
 
 __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        ".splitters": ["RareGroupKFold", "RareStratifiedKFold", "RareTimeSplit"],
-    },
+    __name__, {".splitters": ["RareGroupKFold", "RareStratifiedKFold", "RareTimeSplit"]}
 )

@@ -58,10 +58,7 @@ def match_majority(scores: MajorityScores, like: MajorityScores = STANDARD) -> S
 
 
 def on_scale_of_folds(
-    y: NDArray[np.bool_],
-    scores: Scores,
-    folds: ArrayLike,
-    sample_weight: Scores | None = None,
+    y: NDArray[np.bool_], scores: Scores, folds: ArrayLike, sample_weight: Scores | None = None
 ) -> Scores:
     r"""Minus the share of the fold's majority that scores higher: comparable across folds.
 
@@ -82,8 +79,7 @@ def on_scale_of_folds(
     fold = np.asarray(folds)
     if fold.shape != y.shape:
         raise ErrorKind.SHAPE.error(
-            f"folds has the shape {fold.shape} and y {y.shape}.",
-            "Give one fold a row.",
+            f"folds has the shape {fold.shape} and y {y.shape}.", "Give one fold a row."
         )
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     scaled = np.empty(len(y))

@@ -265,11 +265,7 @@ def _write_order(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
 
 
 def _summary(
-    table: HuntTable,
-    hunt: Hunt,
-    settings: HuntSettings,
-    options: dict[str, Any],
-    names: list[str],
+    table: HuntTable, hunt: Hunt, settings: HuntSettings, options: dict[str, Any], names: list[str]
 ) -> dict[str, Any]:
     """Summarise options, counts, chosen parameters and results."""
     labels = table.labels

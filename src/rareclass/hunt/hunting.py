@@ -402,10 +402,7 @@ def _is_better(other: "RACHCV", best: "RACHCV", labels: HuntLabels) -> bool:
 
 
 def _search(
-    kernel: str | None,
-    points: LabelledRows,
-    settings: HuntSettings,
-    common: dict[str, Any],
+    kernel: str | None, points: LabelledRows, settings: HuntSettings, common: dict[str, Any]
 ) -> tuple["RACHCV", list[Finding | str]]:
     """Choose prices and width for one shape; return the notes as well."""
     from rareclass.hyperball import RACHCV

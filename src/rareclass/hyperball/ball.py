@@ -138,11 +138,7 @@ def fit_ball(
 
 
 def _solve(
-    points: Points,
-    pool: Pool,
-    price: np.ndarray,
-    start: BallStart,
-    settings: RACHParameters,
+    points: Points, pool: Pool, price: np.ndarray, start: BallStart, settings: RACHParameters
 ) -> BallSolution:
     """Solve without the rows of price 0, whose multipliers are 0."""
     there = np.flatnonzero(price > 0.0)

@@ -42,8 +42,7 @@ def damaged(path: Path, why: str = "") -> InputError:
     """Return the error of a model file that is not as it was written; `why` in a few words."""
     because = f": {why}" if why else ""
     return ErrorKind.DAMAGED_FILE.error(
-        f"The model file {path} is damaged or cut short{because}.",
-        "Copy it again, or fit again.",
+        f"The model file {path} is damaged or cut short{because}.", "Copy it again, or fit again."
     )
 
 

@@ -438,9 +438,7 @@ Decision = RareDecision | LevelDecision
 
 
 def decision_of(
-    target: TargetFacts,
-    thresholds: NDArray,
-    class_thresholds: Mapping[str, float] | None = None,
+    target: TargetFacts, thresholds: NDArray, class_thresholds: Mapping[str, float] | None = None
 ) -> Decision:
     """Return what decides by these thresholds for a model of this target.
 

@@ -293,8 +293,7 @@ def _check_id(
     reasons = () if settings.explain is None else told_columns(content, settings.explain)
     if name in (*ours, content.decision.column, _UNLIKE, *reasons):
         raise ErrorKind.COLUMN_NAMES.error(
-            f"{setting('id_column', name)}: a column of the scores has that name.",
-            "",
+            f"{setting('id_column', name)}: a column of the scores has that name.", ""
         )
     for first in islice(file.batches([name], batch_rows=1), 1):
         dtype = first[name].dtype
@@ -325,9 +324,7 @@ def _parts(
 
 
 def score_columns(
-    model: Model,
-    scores: NDArray[np.float64],
-    classes: NDArray[np.float64] | None = None,
+    model: Model, scores: NDArray[np.float64], classes: NDArray[np.float64] | None = None
 ) -> list[pl.Series]:
     """Return the columns of some scores, in the order of a file of scores.
 

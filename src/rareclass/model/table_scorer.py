@@ -193,8 +193,7 @@ class TableScorer:
         name = "The model" if self.file is None else f"The model file {self.file}"
         if np.shape(scores) != (X.shape[0],) or scores.dtype.kind != "f":
             raise ErrorKind.DAMAGED_FILE.error(
-                f"{name} does not score each row: it is damaged.",
-                "Fit again.",
+                f"{name} does not score each row: it is damaged.", "Fit again."
             )
         wrong = np.flatnonzero(~np.isfinite(scores))
         if len(wrong):

@@ -10,10 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["MIBC", "MIBCCV"]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        ".mibc": ["MIBC"],
-        ".mibc_cv": ["MIBCCV"],
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__, {".mibc": ["MIBC"], ".mibc_cv": ["MIBCCV"]})

@@ -10,12 +10,7 @@ import numpy as np
 
 from rareclass.decide import balanced_accuracy_threshold
 from rareclass.errors import ErrorKind
-from rareclass.estimators.estimator import (
-    RankScorer,
-    learn_calibration,
-    learned,
-    read_features,
-)
+from rareclass.estimators.estimator import RankScorer, learn_calibration, learned, read_features
 from rareclass.estimators.rankings import linear_scores
 from rareclass.estimators.search import Fold, SearchCV, as_scoring, make_folds
 from rareclass.labels.two_classes import Labels
@@ -150,10 +145,7 @@ class MIBCCV(MIBCParameters, RankScorer, SearchCV):
         return {ridge: self._covariance_model(Cs, ridge) for ridge in ridges}
 
     def _choose_candidate(
-        self,
-        tried: dict[str, np.ndarray],
-        paths: list[list[Hyperplane]],
-        scores: np.ndarray,
+        self, tried: dict[str, np.ndarray], paths: list[list[Hyperplane]], scores: np.ndarray
     ) -> None:
         """Choose by the scores, (folds, candidates), and keep the results."""
         more = {

@@ -5,16 +5,7 @@ import math
 import numpy as np
 
 from rareclass.compiling import njit
-from rareclass.online._vectors_jit import (
-    LANES,
-    aligned,
-    load,
-    plus,
-    spread,
-    store,
-    times,
-    total,
-)
+from rareclass.online._vectors_jit import LANES, aligned, load, plus, spread, store, times, total
 
 # A bound on a pair's variance comes out of numbers that may cancel. This share of what they were
 # before goes on top, so that rounding puts no pair aside that needs a step.

@@ -10,13 +10,7 @@ from rareclass.machine import check_fits
 from rareclass.online import _cbr_full_jit, _sparse_pairs_jit
 from rareclass.online._vectors_jit import LANES, aligned
 from rareclass.online.ranker import Learned, OnlineRanker, buffer_offset
-from rareclass.online.state import (
-    DenseBuffers,
-    SparseBuffers,
-    check_buffer,
-    share_of_others,
-    slots,
-)
+from rareclass.online.state import DenseBuffers, SparseBuffers, check_buffer, share_of_others, slots
 from rareclass.parameters import check_choice, check_number
 
 # Share of pairs that take steps, lately, above which working them all out is faster

@@ -117,10 +117,7 @@ def prepare(data: RankingData, several: bool = False) -> "PreparedRanking":
         kernel = FeatureScaled(kernel, data.scales)
     memory = parse_bytes(settings.memory)
     candidates = LandmarkCandidates(
-        labels.rare,
-        lambda: labels.kept,
-        source.take,
-        source.n_features,
+        labels.rare, lambda: labels.kept, source.take, source.n_features
     )
     rng = check_random_state(settings.random_state)
     landmarks = choose_landmarks(settings.landmarks, kernel, candidates, memory, rng)
@@ -178,10 +175,7 @@ class PreparedRanking:
     scales: np.ndarray | None = None
 
     def problem(
-        self,
-        lam: float,
-        held_out: np.ndarray | None = None,
-        coordinates: Coordinates = whiten,
+        self, lam: float, held_out: np.ndarray | None = None, coordinates: Coordinates = whiten
     ) -> RankingProblem:
         """The problem on all rows, or without those held out: of pairs, or of labellings.
 
@@ -228,10 +222,7 @@ class PreparedRanking:
         )
 
     def scored(
-        self,
-        coefficients: np.ndarray,
-        token: Token | None = None,
-        tested: np.ndarray | None = None,
+        self, coefficients: np.ndarray, token: Token | None = None, tested: np.ndarray | None = None
     ) -> RankingScores:
         """The training rows, or those of the mask `tested` at their share of a pass, scored.
 

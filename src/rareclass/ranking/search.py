@@ -299,10 +299,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         """Parameters of the candidates of one width, and their results other than scores."""
         solutions = tried.solutions
         short = [[stopped_short(s, tried.tol) for s in path] for path in solutions]
-        named = {
-            "lam": np.array(tried.lams),
-            "width": np.full(len(tried.lams), tried.width),
-        }
+        named = {"lam": np.array(tried.lams), "width": np.full(len(tried.lams), tried.width)}
         more = {
             "n_stopped_short": np.sum(short, axis=0),
             "mean_n_iter": np.mean([[s.n_iter for s in path] for path in solutions], axis=0),

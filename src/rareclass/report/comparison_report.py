@@ -55,10 +55,7 @@ _BANDS = "Bands are 95 % intervals of each threshold by itself; they are not of 
 
 
 def report_on_models(
-    models: Sequence[Path],
-    data: TablePlace,
-    options: ReportOptions,
-    text: TextSettings = DETECTED,
+    models: Sequence[Path], data: TablePlace, options: ReportOptions, text: TextSettings = DETECTED
 ) -> FinishedReport:
     """Compare models on the same rows of a file.
 

@@ -246,12 +246,7 @@ class RankingDisplay(Display):
     @classmethod
     @abstractmethod
     def of(
-        cls,
-        y: Any,
-        scores: Any,
-        sample_weight: Any = None,
-        name: str | None = None,
-        **options: Any,
+        cls, y: Any, scores: Any, sample_weight: Any = None, name: str | None = None, **options: Any
     ) -> Self:
         """Count the rows without drawing; `y` is True or 1 where a row is rare."""
 

@@ -38,8 +38,7 @@ def report_on_hunt(folder: Path) -> FinishedReport:
         counts, balls = summary["counts"], summary["balls"]
     except (OSError, ValueError, KeyError, pl.exceptions.PolarsError) as error:
         raise ErrorKind.DAMAGED_FILE.error(
-            f"{folder} is not the whole folder of a hunt.",
-            "Run rareclass hunt again.",
+            f"{folder} is not the whole folder of a hunt.", "Run rareclass hunt again."
         ) from error
     names, held_out = [ball["name"] for ball in balls], summary.get("held_out")
     sections, left = [], _MOST_PICTURES

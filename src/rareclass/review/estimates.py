@@ -124,11 +124,7 @@ def read_checked(
 
 
 def import_checks(
-    model: Model,
-    data: Any,
-    checks: Any,
-    path: str | Path,
-    text: TextSettings = DETECTED,
+    model: Model, data: Any, checks: Any, path: str | Path, text: TextSettings = DETECTED
 ) -> ReviewJournal:
     """Write a journal of rows that were checked outside of a review, such as alerts.
 

@@ -247,9 +247,7 @@ class ReviewJournal:
             raise ErrorKind.ROWS.error(message, remedy)
 
     def states(
-        self,
-        keys: Sequence[str],
-        recorded: NDArray[np.integer] | None = None,
+        self, keys: Sequence[str], recorded: NDArray[np.integer] | None = None
     ) -> LabelStates:
         """Return the state of the label of each row of a table.
 

@@ -287,11 +287,7 @@ def open_list(table: ReviewTable, journal: ReviewJournal) -> ReviewList | None:
 
 
 def _score(
-    table: ReviewTable,
-    states: LabelStates,
-    points: Floats,
-    model: Model | None,
-    seed: int,
+    table: ReviewTable, states: LabelStates, points: Floats, model: Model | None, seed: int
 ) -> _Scored:
     """Score all rows by the best that the known labels allow."""
     known = np.flatnonzero(states.code != UNKNOWN)
@@ -322,10 +318,7 @@ def _are_enough(code: NDArray[np.int16]) -> bool:
 
 
 def _trained(
-    rows: pl.DataFrame,
-    is_rare: NDArray[np.bool_],
-    model: Model | None,
-    seed: int,
+    rows: pl.DataFrame, is_rare: NDArray[np.bool_], model: Model | None, seed: int
 ) -> RareClassifier:
     members: Sequence[str] = QUICK_MEMBERS
     if model is not None and isinstance(model.estimator, CombinedRanking):

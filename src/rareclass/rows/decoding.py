@@ -165,9 +165,7 @@ def select_columns(
             raise missing_column(str(path), name, known, option_of[name])
         if list(known).count(name) > 1:
             raise ErrorKind.COLUMN_NAMES.error(
-                f"{path} has two columns {name!r}.",
-                "Give them different names.",
-                column=name,
+                f"{path} has two columns {name!r}.", "Give them different names.", column=name
             )
         if chosen.all.count(name) > 1:
             raise ErrorKind.COMBINATION.error(
@@ -177,8 +175,7 @@ def select_columns(
             )
     if not features:
         raise ErrorKind.MISSING_COLUMN.error(
-            f"{path} has no column besides target and weight.",
-            "Features are needed.",
+            f"{path} has no column besides target and weight.", "Features are needed."
         )
     for part, names in parts[1:]:
         check_columns_agree(path, chosen.all, part, set(names))

@@ -205,10 +205,7 @@ def _array_source(X: Any) -> RowSource:
 
         numbers_of(X)  # refuses what is no table, dates and durations
     X = check_array(
-        unmasked(X),
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
+        unmasked(X), accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )
     if not X.dtype.isnative:  # compiled code reads numbers as this machine writes them
         X = X.astype(X.dtype.newbyteorder("="))

@@ -118,11 +118,7 @@ class _Lane:
     """Threads that take waiting requests, up to `most` at a time."""
 
     def __init__(
-        self,
-        answer: Callable[[Sequence[_Waiting]], None],
-        n_threads: int,
-        most: int,
-        name: str,
+        self, answer: Callable[[Sequence[_Waiting]], None], n_threads: int, most: int, name: str
     ) -> None:
         self._answer, self._most, self._n_threads = answer, most, n_threads
         self._waiting: deque[_Waiting] = deque()

@@ -37,10 +37,7 @@ _CHALLENGE = 'Bearer realm="rareclass"'
 # Seconds after which a client that found all places taken may try again.
 _TRY_AGAIN = "1"
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-)
+_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
 class JsonLines(logging.Formatter):
@@ -164,8 +161,7 @@ def find_token(file: Path | None) -> bytes | None:
             token, where = file.read_bytes().strip(), setting("file", file)
         except OSError as error:
             raise ErrorKind.MISSING_FILE.error(
-                f"{setting('file', file)} cannot be read: {error.strerror}.",
-                "Name a file with it.",
+                f"{setting('file', file)} cannot be read: {error.strerror}.", "Name a file with it."
             ) from error
     else:
         written = os.environ.get(TOKEN_VARIABLE)

@@ -32,14 +32,7 @@ from rareclass.serving.description import OPEN_PATHS, READ_PATHS, openapi_of
 from rareclass.serving.lanes import Lanes
 from rareclass.serving.live_model import LiveModel, Look
 from rareclass.serving.measures import MEDIA_TYPE, Measures
-from rareclass.serving.middleware import (
-    LOG_FIELDS,
-    Guarded,
-    Limited,
-    Watched,
-    log,
-    start_log,
-)
+from rareclass.serving.middleware import LOG_FIELDS, Guarded, Limited, Watched, log, start_log
 from rareclass.serving.request_rows import JSON, Fault, RefusedError, refused, schema_error
 
 PATHS = {"/score": "POST", **dict.fromkeys(READ_PATHS, "GET")}

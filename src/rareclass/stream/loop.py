@@ -36,12 +36,7 @@ from rareclass.stream.drift import (
 )
 from rareclass.stream.log import LOG_SCHEMA, SCORES_SCHEMA, FileMark, ParquetParts
 from rareclass.stream.options import StreamOptions
-from rareclass.stream.reading import (
-    BoundedReader,
-    Interruption,
-    Memory,
-    find_day_column,
-)
+from rareclass.stream.reading import BoundedReader, Interruption, Memory, find_day_column
 from rareclass.stream.state import StreamState
 from rareclass.tables import TextSettings
 from rareclass.tables.batch import Batch, Rejected, columns_fault

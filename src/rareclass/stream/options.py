@@ -99,8 +99,7 @@ class StreamSettings:
     """Settings of a stream that its command takes as they are."""
 
     positive: tuple[str, ...] = opt(
-        "Label of the rare class. Many times: any of them is rare. By default 1, true or yes.",
-        (),
+        "Label of the rare class. Many times: any of them is rare. By default 1, true or yes.", ()
     )
     id_column: str | None = opt("Column with row identifiers, by which late labels are matched.")
     hold: int = opt(

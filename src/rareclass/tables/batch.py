@@ -113,8 +113,7 @@ def refuse_nameless(title: object, names: list[str], wanted: Collection[str]) ->
     """Raise `InputError` where one of the columns that are wanted has no name."""
     if "" in wanted:
         raise ErrorKind.COLUMN_NAMES.error(
-            f"Column {names.index('') + 1} of {title} has no name.",
-            "Name it, or leave it out.",
+            f"Column {names.index('') + 1} of {title} has no name.", "Name it, or leave it out."
         )
 
 

@@ -92,8 +92,7 @@ def cannot_open(path: Path, error: Exception, was_there: bool = False) -> InputE
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         if was_there:
             return ErrorKind.MISSING_FILE.error(
-                f"{path} is gone: it was there when reading began.",
-                "Put it back, and start again.",
+                f"{path} is gone: it was there when reading began.", "Put it back, and start again."
             )
         return ErrorKind.MISSING_FILE.error(f"There is no file {path}.", "Check the name.")
     if isinstance(error, PermissionError):

@@ -126,9 +126,7 @@ def is_empty(cell: Any) -> bool:
 
 
 def numbers_in(
-    cells: pl.Series,
-    number_format: str | None = None,
-    truth: Mapping[str, float] = TRUTH_VALUES,
+    cells: pl.Series, number_format: str | None = None, truth: Mapping[str, float] = TRUTH_VALUES
 ) -> pl.Series:
     """Read text cells as float64: null where a cell is empty or no number.
 

@@ -244,12 +244,10 @@ def _header(
         if "\0" in text:
             raise no_text(title) from None
         raise ErrorKind.DAMAGED_FILE.error(
-            f"The header line of {title} cannot be read: {error}.",
-            "Check its quotes.",
+            f"The header line of {title} cannot be read: {error}.", "Check its quotes."
         ) from error
     raise ErrorKind.COLUMN_NAMES.error(
-        f"{title} has no header line.",
-        "Put one with the column names first.",
+        f"{title} has no header line.", "Put one with the column names first."
     )
 
 

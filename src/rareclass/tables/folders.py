@@ -287,7 +287,5 @@ def check_columns_agree(
     if not exactly:
         ways = "write it again, move it away, or leave the column out with columns=."
     raise ErrorKind.MISSING_COLUMN.error(
-        fault,
-        f"All parts of a table need the same columns: {ways}",
-        column=name,
+        fault, f"All parts of a table need the same columns: {ways}", column=name
     )

@@ -53,8 +53,7 @@ class RunningQuery:
             self.schema, self.category_columns = plain_schema(given), category_columns(given)
             if not self.schema.names:
                 raise ErrorKind.MISSING_COLUMN.error(
-                    f"{query} gives no columns.",
-                    "Give one that begins with SELECT.",
+                    f"{query} gives no columns.", "Give one that begins with SELECT."
                 )
             refuse_nameless(query, self.schema.names, self.schema.names)
             names = zip(self.schema, unique_names(str(query), self.schema.names), strict=True)

@@ -61,8 +61,7 @@ def _open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading
     stream = PipeBytes(pipe, reading.follow)
     if stream.start.startswith(b"PAR1"):
         raise ErrorKind.FILE_FORMAT.error(
-            "Parquet cannot be read from standard input.",
-            "Give the name of the file.",
+            "Parquet cannot be read from standard input.", "Give the name of the file."
         )
     file_format = format_of_text(stream.start)
     _check_format(file_format, position, "Standard input")

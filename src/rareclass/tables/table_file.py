@@ -168,8 +168,7 @@ def stored_file(path: Path, text: TextSettings) -> tuple[StoredFile, str]:
         return stored, format_of_file(stored, text)
     except OSError as error:
         raise cannot_open(path, error) or ErrorKind.MISSING_FILE.error(
-            f"Cannot read {path}: {error.strerror}.",
-            "Copy it to another disk, or restore it.",
+            f"Cannot read {path}: {error.strerror}.", "Copy it to another disk, or restore it."
         ) from error
 
 

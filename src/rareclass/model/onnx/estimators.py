@@ -15,12 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration import Calibration, LevelCalibration, PooledMap
-from rareclass.decide.calibration_map import (
-    BetaMap,
-    IsotonicMap,
-    LogisticMap,
-    ScoreScale,
-)
+from rareclass.decide.calibration_map import BetaMap, IsotonicMap, LogisticMap, ScoreScale
 from rareclass.encoding.encoders import TableEncoder, TypedColumns
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.ensemble.combined_ranking import CombinedRanking

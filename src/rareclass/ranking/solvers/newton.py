@@ -382,12 +382,7 @@ class SampledHessian:
 
 
 def _half_hessian(
-    block: Block,
-    p: RankingProblem,
-    at: Evaluation,
-    whitener: Any,
-    rare: slice,
-    rare_features: Any,
+    block: Block, p: RankingProblem, at: Evaluation, whitener: Any, rare: slice, rare_features: Any
 ) -> tuple[Any, Any]:
     """Terms of some rare and some sampled rows in H_S - lam I, up to its transpose."""
     names = "scores", "features"
