@@ -39,7 +39,7 @@ MOST_CODE = {
     "estimators": 351,
     "explain": 360,
     "fit": 1843,
-    "folds": 433,
+    "folds": 436,
     "hunt": 867,
     "hyperball": 1896,
     "kernels": 594,
@@ -55,9 +55,9 @@ MOST_CODE = {
     "serving": 1399,
     "single files": 2074,
     "stream": 1936,
-    "tables": 4129,
+    "tables": 4134,
 }
-MOST_LINES = {"src/rareclass": 73_748, "tests": 53_835, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_760, "tests": 53_842, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

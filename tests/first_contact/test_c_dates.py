@@ -26,11 +26,11 @@ from first_contact.containers import (
 )
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
-from rareclass.findings import FindingKind
+from rareclass.findings import FindingKind, TableWarning
 from rareclass.folds.dealing import read_times
 from rareclass.stream.reading import DayColumn, find_day_column
 from rareclass.tables.batch import Batch
-from rareclass.tables.dates import read_written
+from rareclass.tables.dates import read_written, way_in_words
 from rareclass.tables.reading import read_dates, times_of
 from rareclass.tables.text_columns import CellProfile, note_of_text, reading_of_text
 
@@ -203,6 +203,13 @@ def test_where_two_formats_fit_the_choice_is_named():
     assert profile_of(mixed).dates.ways == ["%d/%m/%Y", "%m/%d/%Y"]
     for cells in (in_order, mixed):
         assert kind_of_note(cells) is FindingKind.TWO_DATE_FORMATS
+        with pytest.warns(TableWarning, match="fit .* they are read as") as told:
+            times = read_times(cells, len(cells))
+        assert (
+            way_in_words(profile_of(cells).dates.ways[0])
+            in str(told[0].message).split("read as")[1]
+        )
+        assert (times == times_of(pl.Series("x", cells), np.arange(len(cells)), "")).all()
 
 
 @pytest.mark.sampled(2)

@@ -208,7 +208,8 @@ def read_times(time: Any, n_rows: int) -> np.ndarray:
 
     Dates of numpy, pandas, polars and datetime, and text that a column of times in a file may hold,
     are dates; those with a zone count by their own clock. Text that is numbers throughout is
-    numbers. Raises `InputError` naming the row of a value that is missing or no time.
+    numbers. Warns where days may be before months or after them. Raises `InputError` naming the row
+    of a value that is missing or no time.
     """
     array = one_a_row(with_zone(time), n_rows, "time")
     if array.dtype.kind == "M":
@@ -219,9 +220,12 @@ def read_times(time: Any, n_rows: int) -> np.ndarray:
     import polars as pl
 
     from rareclass.tables.reading import times_of
+    from rareclass.tables.text_columns import warn_of_two_ways
 
     words = pl.Series("time", map(str, array.tolist()), dtype=pl.String)
-    return times_of(words, np.arange(n_rows), "")
+    times = times_of(words, np.arange(n_rows), "")
+    warn_of_two_ways(words)
+    return times
 
 
 def days_of(time: np.ndarray) -> np.ndarray:

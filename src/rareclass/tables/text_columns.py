@@ -431,6 +431,14 @@ def _note_of_two_ways(name: str, profile: CellProfile) -> ColumnNote:
     )
 
 
+def warn_of_two_ways(cells: pl.Series) -> None:
+    """Warn where several ways to write days fit all cells: nothing says which one is meant."""
+    profile = CellProfile()
+    profile.add(cells, 0)
+    if len(profile.dates.ways) > 1:
+        _note_of_two_ways(cells.name, profile).tell(cells.name, is_typed=True)
+
+
 def _note_of_unread_dates(name: str, profile: CellProfile) -> ColumnNote:
     sample = pl.Series(profile.sample)
     odd = sample.filter(~look_of_dates(sample))
