@@ -43,7 +43,7 @@ MOST_CODE = {
     "hunt": 867,
     "hyperball": 1896,
     "kernels": 594,
-    "labels": 870,
+    "labels": 869,
     "metrics": 2118,
     "model": 3938,
     "moments": 1560,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1936,
     "tables": 4134,
 }
-MOST_LINES = {"src/rareclass": 73_760, "tests": 53_842, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_759, "tests": 53_837, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -134,7 +134,7 @@ SPOILT = {
         ("labels", False, ErrorKind.LABELS, ("fraud", 6, None), ("a.csv",)),
         ("probability", False, ErrorKind.CELL, ("probability", 1, ANY), ("b.csv",)),
         ("tied", False, ErrorKind.CELL, ("margin", None, 0.5), ("b.csv",)),
-        ("class", False, ErrorKind.LABELS, (None, None, None), ("'no'", "120 rows")),
+        ("class", False, ErrorKind.LABELS, (None, None, "no"), ("'no'", "120 rows")),
         ("empty", False, ErrorKind.CELL, ("margin", 6, ""), ("b.csv",)),
         ("columns", False, ErrorKind.MISSING_COLUMN, (None, None, None), ("margin, other",)),
         ("target", False, ErrorKind.MISSING_COLUMN, ("fraud", None, None), ("--target",)),

@@ -134,7 +134,7 @@ def test_labels_that_are_no_levels(days, risks, tmp_path):
         says(fit_in_vain(*words, "--levels", levels), wrong, "--levels low,medium,high")
     said = fit_in_vain(*words, "--levels", "low,high")
     assert "of the target 'risk': 'medium' is not among the levels 'low', 'high'" in said
-    for level, wrong in ((2, "one level only: '2' in all 300 rows"), (None, "No row has a target")):
+    for level, wrong in ((2, "one class only: '2' in all 300 rows"), (None, "No row has a target")):
         stays().with_columns(days=pl.lit(level)).write_csv(tmp_path / "t.csv")
         assert wrong in fit_in_vain(tmp_path / "t.csv", "-t", "days", *METHOD)
     said = fit_in_vain(days.train, "-t", "age", *METHOD)

@@ -487,8 +487,7 @@ def test_rows_that_cannot_be_judged(rule, given, said):
         assert isinstance(told.value, InputError)
 
 
-@given(st.floats(0, 20), st.floats(1, 12), st.integers(1, 9))
-@draws(40)
+@given(st.floats(0, 20), st.floats(1, 30), st.integers(1, 9))
 def test_days_of_a_budget_are_the_whole_ones_and_those_in_part(start, length, number):
     time = start + np.arange(0.0, length, 0.05)
     found = PeriodBudget(number, "day", allowed=0.1).on(time, time % 1.0 < 0.3)
@@ -497,7 +496,3 @@ def test_days_of_a_budget_are_the_whole_ones_and_those_in_part(start, length, nu
     assert found.n_periods - found.n_part == whole
     assert "(allowed: 1 day in 10)" in found.sentence()
     assert (f"({found.n_part} in part)" in found.sentence()) == bool(found.n_part)
-    if days.n < 9:  # no day has more, whole or part, though those in part score highest
-        y = np.arange(len(time)) % 7 == 0
-        chosen = Rule.max_alerts(number).choose(y, np.cos(97 * time) - days.number, time=time)
-        assert chosen.budget.n_above == 0

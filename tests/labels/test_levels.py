@@ -69,7 +69,7 @@ def test_columns_that_bring_their_order_along():
     ("y", "levels", "message"),  # or more options than levels
     [
         (None, None, "requires y to be passed"),
-        ([1, 1], None, "one level only: 1"),
+        ([1, 1], None, "one class only: 1"),
         ([1, 2, np.nan], None, "row 2"),
         (["a", None], ["a", "b"], "row 1"),
         (["low", "high"], None, r"row 0 of y: 'low' is text.*there are 'high', 'low'"),
@@ -86,7 +86,7 @@ def test_columns_that_bring_their_order_along():
         ([[1, 2], [2, 1]], None, "1d array"),
         ([1, 2], {"n_rows": 3}, "inconsistent numbers of samples"),
         ([1, 2], {"sample_weight": [0.0, 0.0]}, r"is zero|non-zero"),
-        ([1, 2], {"sample_weight": [0.0, 1.0]}, "one level only: 2"),
+        ([1, 2], {"sample_weight": [0.0, 1.0]}, "one class only: 2"),
         ([1, 2], {"sample_weight": [-1.0, 1.0]}, "sample_weight"),
     ],
 )

@@ -104,8 +104,8 @@ def test_exact_spelling_goes_before_the_same_value():
                 "leave such rows",
             ),
         ),
-        (["6", "6.0"], None, ("one level only: '6' in all 2 rows",)),
-        (["low", "low"], ("low", "high"), ("one level only: 'low'",)),
+        (["6", "6.0"], None, ("one class only: '6' in all 2 rows",)),
+        (["low", "low"], ("low", "high"), ("one class only: 'low'",)),
         # A measurement is no level, and cuts are suggested.
         (MEASURED, None, ("101 different numbers", "12.5, 18.75, 22.5 (its median")),
         (["1", "inf", "2"], None, ("row 2 of the target 'grade': 'inf' is not a level",)),

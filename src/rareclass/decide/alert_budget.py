@@ -95,7 +95,7 @@ class AlertsAPeriod(NamedTuple):
     periods: CoveredPeriods
     mean: FloatArray  # shape (d + 1,)
     variance: FloatArray  # shape (d + 1,)
-    rank: FloatArray  # shape (n,): weight of the row's period down to the row
+    rank: FloatArray  # shape (n,): weight of the row's period down to the row; 0 in a part period
 
     @classmethod
     def of(cls, held: HeldOutCuts, time: np.ndarray, period: str) -> "AlertsAPeriod":
@@ -103,15 +103,15 @@ class AlertsAPeriod(NamedTuple):
         periods = covered_periods(time, period)
         number, n = periods.number, max(periods.n, 1e-9)
         weight = np.where(number >= 0, held.weight, 0.0)
-        rank = running_sums(held.weight, periods.place)
+        rank = running_sums(weight, number)
         above, squares = (held.above(each) for each in (weight, weight * (2.0 * rank - weight)))
         return cls(periods, above / n, (squares - above**2 / n) / max(n - 1.0, 1.0), rank)
 
     def limits(self, held: HeldOutCuts, number: int) -> FloatArray:
         """Of each whole period the highest score with more than `number` alerts at or above it."""
-        limits, over = np.full(int(self.periods.n) + 1, -np.inf), self.rank > number
+        limits, over = np.full(int(self.periods.n), -np.inf), self.rank > number
         np.maximum.at(limits, self.periods.number[over], held.score[over])
-        return np.sort(limits[:-1])  # the last is of part periods, whose number is -1
+        return np.sort(limits)
 
     def cut_within(self, number: float, length: float, confidence: float) -> int:
         r"""Return the lowest cut whose prediction limit of `length` periods is within `number`.
@@ -200,7 +200,7 @@ class AtMostAlertsAPeriod(Constraint):
     (Poisson): of those that score above the (m + 1)-th highest held-out score, the number in a new
     period is negative binomial, exactly. Periods that differ by more than chance would break it:
     their prediction limit (`AlertsAPeriod`) is within `number` too, and no held-out period has
-    more, not even a part one, which alone bounds the share by ``1 / (D + 1)``.
+    more, which alone bounds the share by ``1 / (D + 1)``.
     """
 
     formula: ClassVar[str] = "alerts <= {number} {a_period}"
@@ -234,9 +234,10 @@ class AtMostAlertsAPeriod(Constraint):
         if confidence is None:
             return _on_held_out(alerts.mean, self.number)
         place = math.ceil(confidence * (n + 1) - 1e-9)
-        if periods.has_whole and place <= n:
+        limits = alerts.limits(held, self.number) if periods.has_whole else np.array([-np.inf])
+        if periods.has_whole and place <= len(limits):
             procedure = EXCHANGEABLE_PERIODS.format(period=self.period)
-            cut = held.at(alerts.limits(held, self.number)[place - 1])
+            cut = held.at(limits[place - 1])
             return ChosenCut(cut, True, self.number, self.number, procedure, True)
         share, above = n / (n + 1.0), n * alerts.mean / held.alike
 
@@ -246,8 +247,7 @@ class AtMostAlertsAPeriod(Constraint):
 
         found = _lowest(keeps, len(above) - 1, self.number, 2**40, POISSON)
         within = alerts.cut_within(self.number, 1.0, confidence)
-        limit = held.score[alerts.rank > self.number].max(initial=-np.inf)
-        return found._replace(cut=min(found.cut, within, held.at(limit)))
+        return found._replace(cut=min(found.cut, within, held.at(limits[-1])))
 
 
 class PeriodBudget(NamedTuple):

@@ -62,7 +62,7 @@ def read_levels(
     if not count.any():
         raise ErrorKind.TOO_FEW_ROWS.error("y is empty: rows of two levels or more are needed.")
     if np.count_nonzero(count) == 1:
-        raise one_only(plain(order[int(np.argmax(count))]), int(count.sum()), "level")
+        raise one_only(plain(order[int(np.argmax(count))]), int(count.sum()))
     return all_but_one(order, codes, largest(mass, count), weight)
 
 

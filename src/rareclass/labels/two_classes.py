@@ -9,7 +9,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Complex, Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -387,7 +387,7 @@ def different(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _not_two(classes: np.ndarray, n_rows: int) -> InputError:
     """Error for one label, or for more than two."""
     if len(classes) == 1:
-        return one_only(plain(classes[0]), n_rows, "class")
+        return one_only(plain(classes[0]), n_rows)
     return ErrorKind.LABELS.error(
         "Only binary classification is supported. The type of the target is multiclass with "
         f"{len(classes)} labels.",
@@ -396,12 +396,11 @@ def _not_two(classes: np.ndarray, n_rows: int) -> InputError:
     )
 
 
-def one_only(label: Any, n_rows: int, what: Literal["class", "level"]) -> InputError:
+def one_only(label: Any, n_rows: int) -> InputError:
     """Return the error for a target with one label, of every row that counts."""
-    many = "classes" if what == "class" else "levels"
     return ErrorKind.LABELS.error(
-        f"The target holds one {what} only: {label!r} in all {counted(n_rows, 'row')}.",
-        f"Two {many} are needed, at least one row of each.",
+        f"The target holds one class only: {label!r} in all {counted(n_rows, 'row')}.",
+        "Two are needed, at least one row of each.",
         value=label,
     )
 

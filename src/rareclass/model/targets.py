@@ -278,7 +278,7 @@ def rare_target(counts: dict[str, int], positive: Positive, column: str = "") ->
         merged[spelled[written]] = merged.get(spelled[written], 0) + n_rows
     merged = dict(sorted(merged.items(), key=lambda each: -each[1]))
     if len(merged) == 1:
-        raise one_only(*merged.popitem(), "class")
+        raise one_only(*merged.popitem())
     names = list(merged)
     labels = tuple(dict.fromkeys(_asked_for(label, names) for label in positives(positive)))
     labels = labels or tuple(names[k] for k in rare_among(names, list(merged.values())))
@@ -344,7 +344,7 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
         )
     majority = levels[counts.index(max(counts))]
     if max(counts) == sum(counts):
-        raise one_only(majority, max(counts), "level")
+        raise one_only(majority, max(counts))
     return LevelFacts(found.column, tuple(levels), tuple(counts), majority, dict(found.counts))
 
 
