@@ -215,3 +215,61 @@ def test_processes_that_compile_into_one_folder_at_once(tmp_path):
         assert len(set(found)) == 1
         assert len(found[0].splitlines()) == 2
         assert deletes or list(tmp_path.rglob("*.nbc"))
+
+
+_INTERRUPTED = """
+import os
+import signal
+import sys
+from pathlib import Path
+
+from numba.core.codegen import CPUCodeLibrary
+
+from whole_jit import whole
+
+calls, which = [], 0
+
+def interrupted(name):
+    called = getattr(CPUCodeLibrary, name).__func__
+
+    def hook(*given):
+        calls.append(name)
+        if len(calls) == which:
+            signal.raise_signal(signal.SIGINT)
+        return called(*given)
+
+    setattr(CPUCodeLibrary, name, classmethod(hook))
+
+interrupted("_object_compiled_hook")
+interrupted("_object_getbuffer_hook")
+while True:  # each time one call later, in a process of its own
+    which += 1
+    if sys.argv[1] == "anew":
+        for path in Path().rglob("*.nbc"):
+            path.unlink()
+    if os.fork() == 0:
+        try:
+            whole(1)
+        except KeyboardInterrupt:
+            print("stopped", whole(1), flush=True)
+            os._exit(0)
+        print("went on" if len(calls) >= which else "all tried", flush=True)
+        os._exit(1)
+    if os.wait()[1]:
+        break
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no fork")
+@pytest.mark.parametrize("way", ["anew", "kept"])
+def test_an_interrupt_while_llvm_calls_back_ends_the_call_and_nothing_else(tmp_path, way):
+    (tmp_path / "whole_jit.py").write_text(_PARTS.format(number=1).replace("def part", "def whole"))
+    given = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    words = [sys.executable, "-c"]
+    subprocess.run([*words, "from whole_jit import whole; whole(1)"], cwd=tmp_path, env=given)
+    words += [_INTERRUPTED, way]
+    done = subprocess.run(words, cwd=tmp_path, env=given, text=True, stdout=subprocess.PIPE)
+    *stopped, end = done.stdout.splitlines()
+    assert end == "all tried"
+    assert set(stopped) == {"stopped 2"}
+    assert len(stopped) > 2

@@ -53,11 +53,11 @@ MOST_CODE = {
     "review": 1047,
     "rows": 1736,
     "serving": 1399,
-    "single files": 2074,
-    "stream": 1936,
+    "single files": 2103,
+    "stream": 1927,
     "tables": 4134,
 }
-MOST_LINES = {"src/rareclass": 73_759, "tests": 53_837, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_793, "tests": 53_895, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -1,17 +1,18 @@
 """The compiler numba: imported at the first call, without a cache where none can be written."""
 
 import hashlib
+import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, update_wrapper
 from glob import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rareclass.machine import tell
+from rareclass.machine import signals_noted, tell
 
 _FIRST_RUN = "First run of this kind on this machine: compiling takes up to half a minute."
 _EVERY_RUN = (
@@ -88,6 +89,7 @@ class _Compiled:
             return self._dispatcher
         options = {name: value for name, value in self._options.items() if name != "cache"}
         dispatcher = _imported().njit(**options)(self._function)
+        dispatcher.compile = _signals_held()(dispatcher.compile)
         if self._options.get("cache"):
             try:
                 dispatcher._cache = _kept_code()(self._function, self._sources)
@@ -159,6 +161,22 @@ def _kept_code() -> Any:
                 super().save_overload(sig, data)
 
     return Kept
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let signals that end a command or a fit wait for the end of the block.
+
+    LLVM calls Python in the middle of compiling and loading, where what a handler raises is
+    dropped: the signal is lost, and LLVM runs code that it was not given.
+    """
+    came = list[int]()
+    try:
+        with signals_noted(lambda number, _: came.append(number)):
+            yield
+    finally:
+        for number in came:
+            signal.raise_signal(number)
 
 
 class _CompileClock:

@@ -1,14 +1,16 @@
-"""The machine: free memory, sizes in bytes, threads, and progress on its terminal."""
+"""The machine: free memory, sizes in bytes, threads, signals, and progress on its terminal."""
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
-from threading import get_ident
+from threading import current_thread, get_ident, main_thread
+from types import FrameType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -55,6 +57,29 @@ def size_text(n_bytes: float) -> str:
     return f"{n_bytes:.1f} TiB"
 
 
+@contextmanager
+def signals_noted(
+    note: Callable[[int, FrameType | None], None],
+) -> Iterator[dict[int, Callable[..., Any]]]:
+    """Let the signals that end a process call `note` within the block, except those ignored.
+
+    Yields what each did before. Python runs what it does at a signal in the main thread alone:
+    nothing changes in another one.
+    """
+    before = dict[int, Callable[..., Any]]()
+    try:
+        for number in signal.Signals if current_thread() is main_thread() else ():
+            handler = signal.getsignal(number)
+            if number.name in _ENDING and callable(handler):
+                before[number] = handler
+                signal.signal(number, note)
+        yield before
+    finally:
+        for changed, handler in before.items():
+            signal.signal(changed, handler)
+
+
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 _NEGLIGIBLE = 2**24
 
 

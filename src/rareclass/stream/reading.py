@@ -1,7 +1,6 @@
 """Rows as they come: bounded batches, what becomes of each row, and rows that wait for a label."""
 
 import math
-import signal
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.encoding.target import read_rare_or_rest
 from rareclass.errors import ErrorKind, missing_column, setting
+from rareclass.machine import signals_noted
 from rareclass.model.times import check_days
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.cells import are_empty
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 MOST_ROWS = 16_384
 # Records that are looked at for each of the first rows wanted.
 _MOST_BAD = 100
@@ -62,16 +61,8 @@ class Interruption:
     @contextmanager
     def heeded(self) -> Iterator[None]:
         """Take over the signals that end a command; a second one does what it did before."""
-        try:
-            for number in signal.Signals:
-                handler = signal.getsignal(number)
-                if number.name in _ENDING and callable(handler):  # not one that is ignored
-                    self._before[number] = handler
-                    signal.signal(number, self._note)
+        with signals_noted(self._note) as self._before:
             yield
-        finally:
-            for changed, handler in self._before.items():
-                signal.signal(changed, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.signal is not None:
