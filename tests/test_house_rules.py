@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1927,
     "tables": 4134,
 }
-MOST_LINES = {"src/rareclass": 73_793, "tests": 53_895, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_793, "tests": 53_884, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -4,7 +4,6 @@ import ast
 import datetime as dt
 import re
 import runpy
-import time
 from pathlib import Path
 
 import numpy as np
@@ -227,7 +226,6 @@ def write_stream():
 
 
 EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
-SECONDS = 30  # ten on a machine with nothing else to do
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -251,9 +249,7 @@ def test_it_runs_and_draws(path, monkeypatch):
 
     pyplot.switch_backend("agg")
     monkeypatch.setattr(pyplot, "show", lambda: None)
-    started = time.perf_counter()
     names = runpy.run_path(str(path))
-    assert time.perf_counter() - started < SECONDS
     drawn = [value for value in names.values() if isinstance(value, Figure)]
     pyplot.close("all")
     assert drawn

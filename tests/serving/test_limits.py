@@ -77,11 +77,9 @@ def test_more_requests_than_places_are_told_to_come_back(serve, slow):
 
 def test_an_answer_that_takes_too_long_is_given_up(serve, slow):
     client = serve(slow, timeout=0.05)
-    began = time.monotonic()
     answer = client.post("/score", json=[ROW])
     assert answer.status_code == 504
     assert "within 0.05 s" in answer.json()["errors"][0]["message"]
-    assert time.monotonic() - began < 2
     slow.now.served.may_answer.set()
 
 
