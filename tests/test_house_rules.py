@@ -48,7 +48,7 @@ MOST_CODE = {
     "model": 3938,
     "moments": 1560,
     "online": 2327,
-    "ranking": 3719,
+    "ranking": 3669,
     "report": 3080,
     "review": 1047,
     "rows": 1736,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1927,
     "tables": 4134,
 }
-MOST_LINES = {"src/rareclass": 73_793, "tests": 53_884, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_735, "tests": 53_886, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

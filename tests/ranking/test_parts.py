@@ -107,7 +107,7 @@ def test_witnesses_that_disagree_are_not_believed(many):
     alone = solve(PartDirection(problem.on_part(10), 0.1).towards(at, 0.1 * goal, goal)).cost
     assert found.cost >= alone + solve(agree.foresee(at, at.w)).passes
     # Each sees another curvature; their mean is right all the same.
-    more, less = (agree.problems[k].with_lam(lam) for k, lam in enumerate((5.01, -4.99)))
+    more, less = (replace(agree.problems[k], lam=lam) for k, lam in enumerate((5.01, -4.99)))
     apart = Witnesses((more, less), 0.1)
     direction = PartDirection(problem.on_part(10), 0.1, None, apart)
     found = solve(direction.towards(at, 0.1 * goal, goal))
@@ -119,7 +119,9 @@ def test_no_witnesses_where_they_cost_much_or_nobody_counts(many):
     problem = RankRC()._prepare(X, Y, None).problem(0.01)
     assert Witnesses.of(problem, 9) is None
     seen = (
-        RankRC()._prepare(X, Y, None).target.labels.majority[problem.on_part(20, 15).rows.numbers]
+        RankRC()
+        ._prepare(X, Y, None)
+        .data.target.labels.majority[problem.on_part(20, 15).rows.numbers]
     )
     held_out = np.isin(np.arange(len(Y)), seen)
     assert Witnesses.of(RankRC()._prepare(X, Y, None).problem(0.01, held_out), 10) is None

@@ -44,8 +44,8 @@ def prepared_problem(weight=None, held_out=None, block_rows=32, dtype=np.float64
     prepared = RankRC(**parameters)._prepare(X.astype(dtype), Y, weight)
     rows = type(prepared.rows)(
         as_source(X.astype(dtype)),
-        prepared.target.labels.majority,
-        prepared.target.labels.majority_weight,
+        prepared.data.target.labels.majority,
+        prepared.data.target.labels.majority_weight,
         block_rows=block_rows,
         budget=prepared.rows.budget,
         n_jobs=1,
@@ -75,7 +75,7 @@ def small_blocks(monkeypatch):
 def test_questions_of_many_problems_are_answered_as_each_alone():
     problem = prepared_problem()
     rng = np.random.default_rng(0)
-    others = [problem.with_lam(lam) for lam in LAMS]
+    others = [replace(problem, lam=lam) for lam in LAMS]
     points = rng.normal(size=(3, problem.rank))
     together = answer([ValueQuestion(p, w) for p, w in zip(others, points, strict=True)])
     alone = [p.evaluate(w) for p, w in zip(others, points, strict=True)]
@@ -104,7 +104,7 @@ def test_solvers_in_step_are_solved_as_alone(at_once):
 
     def start(lam, slot):
         slots.append(slot)
-        here = problem.with_lam(lam)
+        here = replace(problem, lam=lam)
         at = here.evaluate(np.zeros(here.rank))
         run, newton = PathSettings(1e-7, 50), NewtonDirections(here)
         return minimize(Objective(here), at, 1.0, run, [newton])
@@ -159,7 +159,7 @@ def test_a_part_is_the_problem_of_its_rows_alone(weighted):
     part = prepared_problem(weight, held_out, width=2.0).on_part(4)
     # Its rows stand for all: the total weight of the majority is that of the whole.
     assert part.scale == pytest.approx(1 / (part.rare_weight.sum() * part.majority_weight.sum()))
-    labels = RankRC()._prepare(X, Y, weight).target.labels
+    labels = RankRC()._prepare(X, Y, weight).data.target.labels
     numbers = labels.majority[part.rows.numbers]
     wanted = np.ones(len(numbers)) if weight is None else weight[numbers] / weight.max()
     np.testing.assert_allclose(part.majority_weight, part.factor * wanted * ~held_out[numbers])
@@ -176,7 +176,7 @@ def test_a_part_is_the_problem_of_its_rows_alone(weighted):
 @pytest.mark.parametrize(("stride", "left"), [(1, 2e-8), (3, 0.3)])
 def test_the_direction_of_a_part_descends_and_nears_the_minimum(stride, left):
     """All rows as a part lead to it."""
-    problem = prepared_problem().with_lam(0.01)
+    problem = replace(prepared_problem(), lam=0.01)
     at = problem.evaluate(np.ones(problem.rank))
     shortcut = PartDirection(problem.on_part(stride), 1 / stride)
     found = solve(shortcut.towards(at, 1e-8, 1e-8))
@@ -188,7 +188,7 @@ def test_the_direction_of_a_part_descends_and_nears_the_minimum(stride, left):
 
 
 def test_a_poor_shortcut_is_dropped():
-    problem = prepared_problem().with_lam(0.01)
+    problem = replace(prepared_problem(), lam=0.01)
     start = problem.evaluate(np.ones(problem.rank))
     reference = np.linalg.norm(start.gradient)
     calls = []
@@ -284,7 +284,7 @@ def test_several_problems_keep_their_order(from_parts):
     assert len(done) == 9
     for problem, path in zip(problems, found, strict=True):
         for lam, solution in zip(LAMS, path, strict=True):
-            here = problem.with_lam(lam)
+            here = replace(problem, lam=lam)
             at = here.evaluate(solution.at.w)
             reference = np.linalg.norm(here.evaluate(np.zeros(here.rank)).gradient)
             assert np.linalg.norm(at.gradient) <= 1.01e-8 * reference
@@ -392,7 +392,7 @@ def test_one_lam_on_many_rows_of_few_features_keeps_the_kernel_of_the_part_only(
 
 
 def test_the_hessian_sampled_from_a_part_is_near_that_of_the_whole():
-    problem = prepared_problem().with_lam(0.05)
+    problem = replace(prepared_problem(), lam=0.05)
     at = problem.evaluate(np.zeros(problem.rank))
     inverse = SampledHessian(problem, problem.on_part(2))(at)
     H = np.column_stack(answer([ProductQuestion(problem, at, e) for e in np.eye(problem.rank)]))
@@ -401,7 +401,7 @@ def test_the_hessian_sampled_from_a_part_is_near_that_of_the_whole():
 
 
 def test_a_fold_that_holds_out_the_whole_part_is_solved_without_it(from_parts):
-    labels = RankRC()._prepare(X, Y, None).target.labels
+    labels = RankRC()._prepare(X, Y, None).data.target.labels
     problem = prepared_problem()
     held_out = np.zeros(len(Y), dtype=bool)
     held_out[labels.majority[problem.on_part(4).rows.numbers]] = True

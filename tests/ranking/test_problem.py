@@ -32,8 +32,8 @@ def problem_of(X, y, weight=None, block_rows=64, budget=10**8, n_jobs=1, **param
     problem = prepared.problem(LAM)
     rows = ArrayRows(
         as_source(X),
-        prepared.target.labels.majority,
-        prepared.target.labels.majority_weight,
+        prepared.data.target.labels.majority,
+        prepared.data.target.labels.majority_weight,
         block_rows=block_rows,
         budget=Budget(budget),
         n_jobs=n_jobs,
@@ -112,7 +112,7 @@ def test_a_hessian_product_belongs_to_its_point_after_other_evaluations():
 def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
     X, y = rare_mixture(300, 25)
     prepared, problem = problem_of(X, y)
-    problem = problem.with_lam(lam)
+    problem = replace(problem, lam=lam)
     start = problem.evaluate(np.zeros(problem.rank))
     reference = np.linalg.norm(start.gradient)
     precondition = SampledHessian(problem) if preconditioned else None
@@ -132,7 +132,7 @@ def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
 def test_the_preconditioner_saves_passes():
     X, y = rare_mixture(3000, 60)
     _, problem = problem_of(X, y, block_rows=4096)
-    problem = problem.with_lam(2.0**-18)
+    problem = replace(problem, lam=2.0**-18)
     start = problem.evaluate(np.zeros(problem.rank))
     reference = np.linalg.norm(start.gradient)
     run = PathSettings(1e-6, 200)

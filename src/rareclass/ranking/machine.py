@@ -146,7 +146,7 @@ class KernelMachine(MachineParameters, KernelModel):
         self.landmarks_, self.landmark_rows_ = learned.landmarks, learned.landmark_rows
         self.dual_coef_, self.whitener_ = learned.coef, learned.whitener
         self.n_landmarks_ = int(np.count_nonzero(learned.coef))
-        self.width_, self.feature_scales_ = prepared.width, prepared.scales
+        self.width_, self.feature_scales_ = prepared.data.width, prepared.data.scales
         self.objective_, self.optimality_ = solution.at.value, solution.optimality
         self.n_iter_, self.status_ = solution.n_iter, str(solution.status)
         self.history_ = solution.history
@@ -154,5 +154,5 @@ class KernelMachine(MachineParameters, KernelModel):
         self.__dict__.pop("calibration_", None)  # of a search
         if learned.duality_gap is not None:
             self.duality_gap_ = learned.duality_gap
-        self.__dict__.update(prepared.target.attributes)
+        self.__dict__.update(prepared.data.target.attributes)
         return self

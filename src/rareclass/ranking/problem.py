@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from rareclass.kernels.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
+from rareclass.kernels.expansion import VALUES, KernelExpansion, expand, pull_back
 from rareclass.rows import ArrayRows, Block, Budget, Rows, RowValues, Token, as_source
 
 Result = TypeVar("Result")
@@ -193,11 +193,6 @@ class RankingProblem:
         return self.whitener.shape[1]
 
     @property
-    def share_in_memory(self) -> float:
-        """Share of the kernel of `rows` that is kept between passes."""
-        return self.rows.share_remembering(KERNEL)
-
-    @property
     def majority_weight(self) -> np.ndarray:
         """Weight of each of `rows`, zero where it is held out."""
         weight = self.rows.weight * self.factor
@@ -214,10 +209,6 @@ class RankingProblem:
         if self.kept is None:
             return weight
         return np.where(self.kept.of(block), weight, 0.0)
-
-    def with_lam(self, lam: float) -> "RankingProblem":
-        """The same problem with another regularisation; shares all kernel work."""
-        return replace(self, lam=lam)
 
     def on_part(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> "RankingProblem":
         """The same problem with some blocks of the majority rows, as of `Rows.every`, for all."""

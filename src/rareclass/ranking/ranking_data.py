@@ -140,19 +140,15 @@ def prepare(data: RankingData, several: bool = False) -> "PreparedRanking":
     exact = points.astype(np.float64)
     K = kernel.block(exact, exact)  # symmetric but for rounding errors
     return PreparedRanking(
-        n_rows=source.n_rows,
-        target=data.target,
+        data=data,
         rows=rows,
         expansion=KernelExpansion(kernel, points),
         landmarks=landmarks,
-        width=data.width,
         loss=data.target.loss(data.loss),
         rare_kernel=kernel.block(source.take(labels.rare), points),
         landmark_kernel=0.5 * (K + K.T),
-        dtype=source.dtype,
         at_once=at_once,
         columns_at_once=max(1, memory // 4 // (8 * n_rows)),
-        scales=data.scales,
     )
 
 
@@ -160,19 +156,15 @@ def prepare(data: RankingData, several: bool = False) -> "PreparedRanking":
 class PreparedRanking:
     """Rows in blocks, landmarks and kernels: all that does not depend on lam or on the fold."""
 
-    n_rows: int
-    target: RankingTarget
+    data: RankingData
     rows: Rows
     expansion: KernelExpansion
     landmarks: Landmarks
-    width: float
-    loss: Loss
+    loss: Loss  # the target's
     rare_kernel: np.ndarray
     landmark_kernel: np.ndarray  # between the landmarks, in float64 whatever their dtype
-    dtype: np.dtype
     at_once: int
     columns_at_once: int
-    scales: np.ndarray | None = None
 
     def problem(
         self, lam: float, held_out: np.ndarray | None = None, coordinates: Coordinates = whiten
@@ -182,7 +174,7 @@ class PreparedRanking:
         The rows of the mask `held_out` are neither summed, nor held, nor landmarks. `coordinates`
         makes the matrix from unknowns to coefficients out of the landmarks' kernel.
         """
-        labels, loss = self.target.labels, self.loss
+        labels, loss = self.data.target.labels, self.loss
         rare_weight, kept, use, K = labels.rare_weight, None, None, self.landmark_kernel
         if held_out is not None:
             rare_weight = rare_weight * ~held_out[labels.rare]
@@ -196,7 +188,7 @@ class PreparedRanking:
             K = K[np.ix_(use, use)]
             if coordinates is whiten:
                 coordinates = orthonormalise  # `transform` never uses the coordinates of a fold
-        whitener = coordinates(K, self.dtype)
+        whitener = coordinates(K, self.data.source.dtype)
         if use is not None:
             whitener, part = np.zeros((len(use), whitener.shape[1])), whitener
             whitener[use] = part
@@ -229,15 +221,16 @@ class PreparedRanking:
         A column of scores a column of coefficients. `token` names the function when it is one that
         blocks may remember the values of.
         """
-        labels, weight = self.target.labels, self.target.labels.majority_weight
+        target = self.data.target
+        labels, weight = target.labels, target.labels.majority_weight
         held = slice(None) if tested is None else tested[labels.rare]
         chosen = slice(None) if tested is None else tested[labels.majority]
         which = None if isinstance(chosen, slice) else RowValues(chosen)
         return RankingScores(
             expand(self.rare_kernel[held], coefficients),
             self.rows.map(block_scores, self.expansion, coefficients, token, which),
-            self.target.held_code[held],
-            self.target.majority_code,
+            target.held_code[held],
+            target.majority_code,
             None if weight is None else labels.rare_weight[held],
             None if weight is None else weight[chosen],
         )
@@ -247,15 +240,15 @@ class PreparedRanking:
         stride = part_stride(self.rows.n_rows, self.expansion.n_landmarks)
         if stride is None:
             return self.scored(coefficients)
-        rows, labels = self.rows.every(stride), self.target.labels
-        weight = labels.majority_weight
+        rows, target = self.rows.every(stride), self.data.target
+        weight = target.labels.majority_weight
         total = float(self.rows.n_rows if weight is None else weight.sum())
         return RankingScores(
             expand(self.rare_kernel, coefficients),
             rows.map(block_scores, self.expansion, coefficients),
-            self.target.held_code,
-            self.target.majority_code,
-            labels.rare_weight,
+            target.held_code,
+            target.majority_code,
+            target.labels.rare_weight,
             rows.weight * (total / rows.weight.sum()),
         )
 

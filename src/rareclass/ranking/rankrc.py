@@ -192,7 +192,7 @@ class RankRC(RankScorer, KernelMachine):
 
     def _keep(self, prepared: PreparedRanking, learned: LearnedMachine) -> Self:
         self.offset_ = learned.threshold
-        labels, chosen = prepared.target.labels, prepared.landmarks.rows
+        labels, chosen = prepared.data.target.labels, prepared.landmarks.rows
         # Rows that equal a landmark without having been chosen count as outside: finding them would
         # take a pass, and counting too many keeps a bound a bound.
         self._outside = (1.0, 1.0)  # points were given

@@ -177,7 +177,7 @@ class MiniBatchState(NamedTuple):
         old = self.whitener.T @ problem.expansion.kernel.block(self.points, points)
         old = old @ problem.whitener
         return self._replace(
-            width=prepared.width,
+            width=prepared.data.width,
             points=points,
             whitener=problem.whitener,
             model=self.model.moved(old),

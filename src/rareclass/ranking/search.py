@@ -344,9 +344,9 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         foresees = accuracy_of(model, prepared).foresees
         score = prepared.scored_part if foresees else prepared.scored
         held_out_rows = aligned(parts, score(coefficients_of([learned.solution])))
-        threshold = prepared.target.threshold(held_out_rows, prepared.loss)
+        threshold = prepared.data.target.threshold(held_out_rows, prepared.loss)
         model._keep(prepared, learned._replace(threshold=threshold))
-        calibration = prepared.target.calibration(held_out_rows)
+        calibration = prepared.data.target.calibration(held_out_rows)
         if calibration is not None:
             model.calibration_ = calibration
         return model

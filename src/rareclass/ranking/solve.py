@@ -106,7 +106,7 @@ def accuracy_of(
     if parameters.penalty != "l2":
         # A violation that is small relative to lambda_max may be large relative to lam.
         return PathSettings(_EXACT_TOL, max_iter, gap=_GAP)
-    n_rows = len(prepared.target.labels.majority)
+    n_rows = len(prepared.data.target.labels.majority)
     auto = _TOL_OF_MANY_ROWS if n_rows > _MANY_ROWS else _EXACT_TOL
     auto = _TOL_OF_A_PART if is_part else auto
     cut = _CUT if auto > ROUNDING_TOL else np.inf
@@ -157,19 +157,16 @@ def solve_paths(
 
 def _solvers(
     problem: RankingProblem, path: Path, run: PathSettings, penalty: str
-) -> Iterator[Callable[[int], PathSolver]]:
+) -> list[Callable[[int], PathSolver]]:
     """Solvers of a path, each of which is given a slot when its turn comes."""
     if penalty == "l1":
-        yield partial(minimize_sparse, problem, path, run)
-        return
+        return [partial(minimize_sparse, problem, path, run)]
     stride = part_stride(problem.rows.n_rows, problem.expansion.n_landmarks)
     # A fold may hold out every row of the part.
     if stride is None or not problem.on_part(stride).majority_weight.any():
-        yield partial(_one_by_one, problem, path, run)
-        return
+        return [partial(_one_by_one, problem, path, run)]
     ends = PartEnds(problem, stride, run.foresees)
-    for k, lam in path:
-        yield partial(minimize_from_part, ends, k, lam, run)
+    return [partial(minimize_from_part, ends, k, lam, run) for k, lam in path]
 
 
 def _one_by_one(problem: RankingProblem, path: Path, run: PathSettings, slot: int) -> PathSolver:
@@ -181,7 +178,7 @@ def _one_by_one(problem: RankingProblem, path: Path, run: PathSettings, slot: in
     n_sampled = _FEW_SAMPLED if run.tol >= _LOOSE else MOST_SAMPLED
     for k, lam in path:
         start = start.regularised(lam - problem.lam)
-        problem = problem.with_lam(lam)
+        problem = replace(problem, lam=lam)
         newton = NewtonDirections(problem, SampledHessian(problem, n_sampled=n_sampled), inverse)
         objective = Objective(problem)
         solution = yield from minimize(objective, start, reference, run, [newton], passes)
@@ -208,9 +205,8 @@ def fit_path(
 ) -> list[LearnedMachine]:
     """Solve for each lam on prepared rows, and warn where a solver stopped short."""
     accuracy, coordinates = accuracy_of(machine, prepared), PENALTIES[machine.penalty]
-    title = (
-        f"{type(machine).__name__}, {len(prepared.target.labels.rare)} {prepared.target.rows_held}"
-    )
+    target = prepared.data.target
+    title = f"{type(machine).__name__}, {len(target.labels.rare)} {target.rows_held}"
     with track(title, None, machine.verbose) as advance:
 
         def report(_: int, lam: float, step: Step) -> None:
@@ -254,7 +250,7 @@ def learned_machines(
             # Where f + c = 0: the loss has learned that.
             threshold: Any = -float(solution.at.w[problem.rank])
         else:
-            threshold = prepared.target.threshold(scored.column(k % at_once), loss)
+            threshold = prepared.data.target.threshold(scored.column(k % at_once), loss)
         machine = LearnedMachine(
             prepared.landmarks.points,
             prepared.landmarks.first_rows,
@@ -293,7 +289,7 @@ def _without_unused(
         landmarks=machine.landmarks[used],
         landmark_rows=None if rows is None else rows[used],
         coef=machine.coef[used],
-        whitener=whiten(prepared.landmark_kernel[np.ix_(used, used)], prepared.dtype),
+        whitener=whiten(prepared.landmark_kernel[np.ix_(used, used)], prepared.data.source.dtype),
         duality_gap=duality_gap(at, lam),
     )
 
@@ -353,7 +349,7 @@ def cross_fit(
         lambda number, lam, step: check(),
     )
     coefficients = [coefficients_of(path) for path in paths]
-    held_out = np.full((prepared.n_rows, len(lams)), np.nan)
+    held_out = np.full((source.n_rows, len(lams)), np.nan)
     rare, majority = target.labels.rare, target.labels.majority
     for fold, of_fold in zip(folds, coefficients, strict=True):
         rows = prepared.scored(of_fold, tested=fold.tested)

@@ -80,6 +80,7 @@ class TwoClasses:
 
     labels: Labels
     majority_code = False  # label of the majority rows, as measures take it
+    measure = staticmethod(roc_auc)
     rows_held = "rare rows"  # for progress
 
     @property
@@ -109,10 +110,6 @@ class TwoClasses:
         rows = _in_order(held_weight, majority_weight)
         return TwoClasses(self.labels._replace(**rows))
 
-    def measure(self, y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> float:
-        """AUC."""
-        return roc_auc(y, scores, weight)
-
     def threshold(self, rows: RankingScores, loss: Loss) -> float:
         """The score of best balanced accuracy; for a loss of labels that of its own measure."""
         if isinstance(loss, LabellingLoss) and np.ptp(rows.scores) > 0.0:
@@ -136,6 +133,7 @@ class OrderedLevels:
 
     labels: Labels
     costs: np.ndarray
+    measure = staticmethod(mauc)
     rows_held = "rows outside the majority"
 
     @property
@@ -178,10 +176,6 @@ class OrderedLevels:
         rows = _in_order(held_weight, majority_weight)
         labels = self.labels._replace(codes=self.held_code[held], **rows)
         return OrderedLevels(labels, self.costs)
-
-    def measure(self, y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> float:
-        """MAUC."""
-        return mauc(y, scores, weight)
 
     def threshold(self, rows: RankingScores, loss: Loss) -> np.ndarray:
         """The scores between levels of least absolute error."""

@@ -28,6 +28,11 @@ class RareSide(NamedTuple):
     score_sum: np.ndarray
     square_sum: np.ndarray
 
+    @property
+    def prefixes(self) -> tuple[np.ndarray, ...]:
+        """The prefix sums of w, w s and w s^2."""
+        return self[4:]
+
 
 class Zone(NamedTuple):
     """Rare rows ``low[j]:high[j]`` (sorted) make a pair with curvature with majority row j."""
@@ -108,18 +113,9 @@ class PiecewiseQuadratic(PairLoss):
         gradient = np.empty(n)
         low, high = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
         sums = np.zeros((3, len(rare.scores) + 1))
+        t = scores - rare.centre
         value = jit._block(
-            rare.scores,
-            rare.weight_sum,
-            rare.score_sum,
-            rare.square_sum,
-            scores - rare.centre,
-            weight,
-            self.shape,
-            gradient,
-            low,
-            high,
-            sums,
+            rare.scores, *rare.prefixes, t, weight, self.shape, gradient, low, high, sums
         )
         return BlockTerms(value, gradient, sums, Zone(low, high))
 
@@ -129,15 +125,13 @@ class PiecewiseQuadratic(PairLoss):
         total, slope = np.empty(n), np.empty(n)
         low, high = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
         t = scores - rare.centre
-        prefixes = rare.weight_sum, rare.score_sum, rare.square_sum
-        jit._rows(rare.scores, *prefixes, t, self.shape, total, slope, low, high)
+        jit._rows(rare.scores, *rare.prefixes, t, self.shape, total, slope, low, high)
         return RowTerms(total, slope, PlacedZone(low, high, t))
 
     def pull(self, rare: RareSide, zone: tuple, weight: np.ndarray) -> np.ndarray:
         """Rare-side sums, for `finish`, of majority rows of any weight."""
         sums = np.zeros((3, len(rare.scores) + 1))
-        low, high, t = zone
-        jit._pull(low, high, t, weight, sums)
+        jit._pull(*zone, weight, sums)
         return sums
 
     def finish(self, rare: RareSide, sums: np.ndarray) -> RareTerms:
@@ -158,19 +152,7 @@ class PiecewiseQuadratic(PairLoss):
     ) -> np.ndarray:
         """Change of each majority row's sum along a direction of all scores."""
         change = np.empty(len(direction))
-        low, high, t = zone
-        jit._row_change(
-            rare.weight_sum,
-            rare.score_sum,
-            prefix.weight_sum,
-            prefix.score_sum,
-            low,
-            high,
-            t,
-            direction,
-            self.shape,
-            change,
-        )
+        jit._row_change(*rare.prefixes[:2], *prefix, *zone, direction, self.shape, change)
         return change
 
     def curvature(
@@ -184,18 +166,9 @@ class PiecewiseQuadratic(PairLoss):
         """Hessian times direction of a block: by majority row, and rare-side sums."""
         product = np.empty(len(direction))
         sums = np.zeros((2, len(rare.scores) + 1))
-        low, high = zone[:2]
-        jit._curvature(
-            rare.weight_sum,
-            prefix.weight_sum,
-            low,
-            high,
-            np.ascontiguousarray(direction),
-            weight,
-            self.shape.curve,
-            product,
-            sums,
-        )
+        d = np.ascontiguousarray(direction)
+        of_weight = rare.weight_sum, prefix.weight_sum
+        jit._curvature(*of_weight, *zone[:2], d, weight, self.shape.curve, product, sums)
         return product, sums
 
     def finish_curvature(
@@ -221,9 +194,7 @@ class PiecewiseQuadratic(PairLoss):
 
 def _prefix(values: np.ndarray) -> np.ndarray:
     """Prefix sums with a leading zero."""
-    sums = np.zeros(len(values) + 1)
-    np.cumsum(values, out=sums[1:])
-    return sums
+    return np.append(0.0, np.cumsum(values))
 
 
 def _unsort(rare: RareSide, values: np.ndarray) -> np.ndarray:

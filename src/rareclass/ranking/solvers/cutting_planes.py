@@ -36,7 +36,7 @@ from scipy.linalg import lu_factor, lu_solve
 from scipy.optimize import minimize_scalar
 
 from rareclass.findings import Status
-from rareclass.kernels.expansion import KernelExpansion, block_scores, expand, pull_back
+from rareclass.kernels.expansion import KERNEL, KernelExpansion, block_scores, expand, pull_back
 from rareclass.ranking.losses.labelling import Labelling, LabellingLoss, RankedClass
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers.newton import Path, PathSettings, Solution, Step
@@ -162,7 +162,7 @@ def _solve(
     objective: LabellingObjective, best: Point, run: PathSettings
 ) -> tuple[Point, list[Step], Status]:
     """The minimum for one lam from a point, and the way there."""
-    before, share_in_memory = objective.passes, objective.problem.share_in_memory
+    before, in_memory = objective.passes, objective.problem.rows.share_remembering(KERNEL)
     history: list[Step] = []
     lower, is_stuck = -np.inf, False
     objective.cuts.append(objective.cut(best.worst))
@@ -173,7 +173,7 @@ def _solve(
         gap = max(best.F - lower, 0.0) / abs(best.F) if best.F else 0.0
         step = float(np.linalg.norm(unknowns - best.unknowns))
         passes = objective.passes - before
-        history.append(Step(len(history), best.F, gap, step, passes, share_in_memory))
+        history.append(Step(len(history), best.F, gap, step, passes, in_memory))
         if run.tell is not None:
             run.tell(objective.lam, history[-1])
         if gap <= run.gap:

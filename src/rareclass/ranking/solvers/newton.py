@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg
 
 from rareclass.findings import Status
-from rareclass.kernels.expansion import expand
+from rareclass.kernels.expansion import KERNEL, expand
 from rareclass.ranking.problem import (
     Evaluation,
     ProductQuestion,
@@ -188,7 +188,8 @@ def minimize(
         optimality = objective.optimality(at, reference)
         if optimality > _POOR * before:
             ways = ways[-1:]
-        here = length, passes, objective.problem.share_in_memory, found.foreseen is not None
+        in_memory = objective.problem.rows.share_remembering(KERNEL)
+        here = length, passes, in_memory, found.foreseen is not None
         history.append(Step(iteration + 1, objective.value(at), optimality, *here))
         if run.tell is not None:
             run.tell(objective.lam, history[-1])

@@ -94,7 +94,7 @@ class Witnesses(NamedTuple):
     def with_lam(self, lam: float, asked: float) -> Self:
         """The same with another lam, where passes of the share `asked` of the rows are counted."""
         one, other = self.problems
-        return type(self)((one.with_lam(lam), other.with_lam(lam)), self.share / asked)
+        return type(self)((replace(one, lam=lam), replace(other, lam=lam)), self.share / asked)
 
     def foresee(
         self, at: Evaluation, w: np.ndarray, here: list[Evaluation] | None = None
@@ -293,7 +293,7 @@ class PartEnds:
 
     def next(self, lam: float) -> Solution:
         """The solution for the next smaller lam."""
-        problem = self.part.with_lam(lam)
+        problem = replace(self.part, lam=lam)
         start, run = self._at.regularised(lam - self._lam), PathSettings(_START_TOL, _START_ITER)
         newton = NewtonDirections(problem, SampledHessian(problem), self.inverse)
         solution = solve(minimize(Objective(problem), start, self.reference, run, [newton]))

@@ -68,13 +68,9 @@ class Penalized(Objective):
     def __init__(self, problem: RankingProblem, lam: float) -> None:
         self.problem, self.lam = problem, lam
 
-    def penalty(self, w: np.ndarray) -> float:
-        """Penalty at w."""
-        return self.lam * float(np.abs(w).sum())
-
     def value(self, at: Evaluation) -> float:
         """The whole objective at a point where the smooth part is known."""
-        return at.value + self.penalty(at.w)
+        return at.value + self.lam * float(np.abs(at.w).sum())
 
     def slope(self, at: Evaluation, direction: np.ndarray) -> float:
         """The derivative along a direction, on its own side where a weight is zero."""
