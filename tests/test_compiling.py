@@ -260,6 +260,7 @@ while True:  # each time one call later, in a process of its own
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(os.name == "nt", reason="no fork")
 @pytest.mark.parametrize("way", ["anew", "kept"])
 def test_an_interrupt_while_llvm_calls_back_ends_the_call_and_nothing_else(tmp_path, way):
