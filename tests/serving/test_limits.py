@@ -48,7 +48,7 @@ class Slow:
 
     def answer(self, rows):
         self.asked.set()
-        self.may_answer.wait(5)
+        self.may_answer.wait(60)
         return self._served.answer(rows)
 
 
@@ -62,11 +62,11 @@ def test_more_requests_than_places_are_told_to_come_back(serve, slow):
     found = []
     first = threading.Thread(target=lambda: found.append(client.post("/score", json=[ROW])))
     first.start()
-    assert slow.now.served.asked.wait(5)
+    assert slow.now.served.asked.wait(60)
     refused = client.post("/score", json=[ROW])
     probes = [client.get(path) for path in ("/healthz", "/readyz", "/metrics")]
     slow.now.served.may_answer.set()
-    first.join(5)
+    first.join(60)
     assert refused.status_code == 503
     assert refused.headers["retry-after"] == "1"
     assert [probe.status_code for probe in probes] == [200] * 3
