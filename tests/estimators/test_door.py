@@ -32,7 +32,7 @@ from rareclass.estimators.estimator import FitsRows, read_features, same_columns
 from rareclass.findings import Finding, finding_of, warn
 from rareclass.folds.dealing import group_numbers
 from rareclass.labels.partial_labels import StreamLabels
-from rareclass.labels.two_classes import row_weights
+from rareclass.labels.weights import row_weights
 from rareclass.online import CBR
 from rareclass.rows import from_arrays, from_table
 from registered import ESTIMATORS, ONLINE

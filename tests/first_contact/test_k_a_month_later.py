@@ -18,7 +18,7 @@ from rareclass.errors import ErrorKind, command_line, name_hint, nearest_name
 from rareclass.model.drift import refuse_drift
 from rareclass.model.evaluate import monitor_file
 from rareclass.model.model_file import load_model
-from rareclass.model.times import check_days
+from rareclass.model.threshold import check_days
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.report.single_rows import single_rows
 from rareclass.table_block import TableBlock

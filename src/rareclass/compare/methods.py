@@ -24,7 +24,8 @@ from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.folds.dealing import days_of, rare_rows, read_times
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.folds.splitters import splitter_for
-from rareclass.labels.two_classes import label_array, row_weights
+from rareclass.labels.two_classes import label_array
+from rareclass.labels.weights import row_weights
 from rareclass.machine import track
 from rareclass.metrics import average_precision
 from rareclass.parameters import check_number, check_whole, is_whole

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import narwhals as nw
 import numpy as np
@@ -278,8 +278,7 @@ def _end_with(parent: int, folder: str) -> None:
 
 @lru_cache(1)
 def _read_rows(path: Path) -> FoldRows:
-    rows: FoldRows = pickle.loads(path.read_bytes())
-    return rows
+    return cast(FoldRows, pickle.loads(path.read_bytes()))
 
 
 def _holds_rows(path: Path) -> bool:

@@ -20,7 +20,8 @@ from rareclass.findings import Finding, warn
 from rareclass.folds.dealing import one_a_row
 from rareclass.labels.partial_labels import signs
 from rareclass.labels.spelling import plain, refuse_missing, spelled_as
-from rareclass.labels.two_classes import Labels, label_array, read_labels, row_weights
+from rareclass.labels.two_classes import Labels, label_array, read_labels
+from rareclass.labels.weights import row_weights
 from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import seed_of

@@ -195,8 +195,7 @@ def greatest_multiples(probability: FloatArray, weights: FloatArray) -> FloatArr
 
     `probability` has shape (n_rows, n_classes). A class of infinite weight is never the one.
     """
-    multiples: FloatArray = (probability / weights).max(axis=1)
-    return multiples
+    return np.asarray((probability / weights).max(axis=1))
 
 
 def shared_thresholds(

@@ -8,7 +8,8 @@ import numpy as np
 
 from rareclass.folds.dealing import ALWAYS_LEARNED, group_numbers, moments
 from rareclass.folds.majority_part import draw_majority
-from rareclass.labels.two_classes import Labels, read_labels, row_weights
+from rareclass.labels.two_classes import Labels, read_labels
+from rareclass.labels.weights import row_weights
 from rareclass.metrics import average_precision
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.rows.source import is_dask

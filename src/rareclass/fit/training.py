@@ -38,8 +38,7 @@ from rareclass.model.facts import (
 )
 from rareclass.model.model import Model
 from rareclass.model.targets import RareClassFacts
-from rareclass.model.threshold import NO_VALUES, DecisionRule, rules_in_step
-from rareclass.model.times import check_days
+from rareclass.model.threshold import NO_VALUES, DecisionRule, check_days, rules_in_step
 from rareclass.ranking import OrdinalRankRC
 from rareclass.stored import plain_data
 

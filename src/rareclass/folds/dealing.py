@@ -7,15 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.errors import ErrorKind, counted
-from rareclass.labels.spelling import missing_labels, plain, refuse_missing, rows_of_each
-from rareclass.labels.two_classes import (
-    class_position,
-    classes_of,
-    label_column,
-    rarest,
-    unmasked,
-    with_zone,
-)
+from rareclass.labels.spelling import missing_labels, plain, refuse_missing, rows_of_each, unmasked
+from rareclass.labels.two_classes import class_position, classes_of, label_column, rarest, with_zone
 from rareclass.parameters import is_number
 
 # The fold of rows that every fold learns from, and none scores.
@@ -200,9 +193,6 @@ def one_a_row(values: Any, n_rows: int, name: str) -> np.ndarray:
     return array
 
 
-_DAY = np.timedelta64(1, "D")
-
-
 def read_times(time: Any, n_rows: int) -> np.ndarray:
     """Times as datetime64 in microseconds, or as float64 where they are numbers.
 
@@ -228,10 +218,14 @@ def read_times(time: Any, n_rows: int) -> np.ndarray:
     return times
 
 
+def day_of(time: np.ndarray) -> np.ndarray:
+    """Return the day of each time, as a date or a whole number."""
+    return time.astype("M8[D]") if time.dtype.kind == "M" else np.floor(time).astype(np.int64)
+
+
 def days_of(time: np.ndarray) -> np.ndarray:
     """Number of the day of each time, from 0 on, only days that occur; numbers are in days."""
-    days = time.astype("M8[D]") if time.dtype.kind == "M" else np.floor(time)
-    return np.unique(days, return_inverse=True)[1]
+    return np.unique(day_of(time), return_inverse=True)[1]
 
 
 def read_span(name: str, value: Any, time: np.ndarray) -> Any:

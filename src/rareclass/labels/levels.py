@@ -141,9 +141,8 @@ def _checked_levels(levels: Any) -> np.ndarray:
     for k, level in enumerate(map(plain, array)):
         if seen.setdefault(level, k) != k:
             raise ErrorKind.SETTING.error(f"levels[{seen[level]}] and levels[{k}] are {level!r}.")
-    if array.dtype == object:  # text beside text is plain text, which every file format holds
-        array = np.array(array.tolist()) if _all_text(array) else array
-    return array
+    # Text beside text is plain text, which every file format holds.
+    return np.array(array.tolist()) if array.dtype == object and _all_text(array) else array
 
 
 def order_labels(

@@ -74,8 +74,7 @@ def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int)
             "no row has a label: all are unlabelled (-1, None or NaN).",
             "Give at least one confirmed row of the rare class its label.",
         )
-    known = code != UNKNOWN
-    known &= weight is None or weight > 0.0
+    known = (code != UNKNOWN) & (True if weight is None else weight > 0.0)
     counts = np.bincount(code[known], minlength=len(classes))
     if not counts.any():
         message = "every row with a label has sample_weight 0: there is none to learn from."
@@ -103,9 +102,8 @@ def _read_codes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _empty_cells(y: np.ndarray) -> np.ndarray:
     """Where there is no label. Infinite labels are refused: they are a mistake and not a gap."""
-    empty = np.zeros(len(y), dtype=bool)
     missing = missing_labels(y)
-    empty[missing] = True
+    empty = np.isin(np.arange(len(y)), missing)
     for row in missing.tolist():
         if isinstance(y[row], float) and np.isinf(y[row]):
             message = f"Input y contains infinity: row {row}."
@@ -121,8 +119,7 @@ def _rare_labels(
 ) -> tuple:
     """The labels that get a ball: those asked for, else all but the most frequent."""
     if pos_label is not None:
-        wanted = labels_named(pos_label)
-        wanted = [pos_label] if wanted is None else wanted
+        wanted = labels_named(pos_label) or [pos_label]
         rare = sorted({class_position(label, classes) for label in wanted})
         if not counts[rare].all():
             label = plain(classes[rare][counts[rare] == 0][0])
@@ -142,8 +139,7 @@ def _with_stand_in(classes: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, n
         stand_in = not classes[0]
     dtype = object if classes.dtype.kind in "MO" else None
     widened, place = different(np.array([*classes, stand_in], dtype))
-    place = place.astype(int)
-    return widened, np.where(code == UNKNOWN, UNKNOWN, place[code]), widened[place[-1]]
+    return widened, np.where(code == UNKNOWN, UNKNOWN, place[code]), widened[int(place[-1])]
 
 
 def two_labels(classes: Any) -> np.ndarray:
@@ -200,8 +196,6 @@ def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
             row=int(row),
             value=label,
         )
-    if not len(missing):
-        return sign
     signs_of_all = np.zeros(len(y), np.int8)
     signs_of_all[labelled] = sign
     return signs_of_all
@@ -233,10 +227,10 @@ class StreamLabels(NamedTuple):
 
         Raises `ValueError` when the first call (no labels `before`) names none, a later one others.
         """
-        if before is None and classes is None:
-            what = "classes must be passed on the first call to partial_fit."
-            raise ErrorKind.SETTING.error(what)
         if before is None:
+            if classes is None:
+                what = "classes must be passed on the first call to partial_fit."
+                raise ErrorKind.SETTING.error(what)
             return cls.named(classes, pos_label)
         if classes is not None and not np.array_equal(two_labels(classes), before.classes):
             known = before.classes.tolist()

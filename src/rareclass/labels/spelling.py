@@ -180,6 +180,15 @@ def spelled_as(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.array([class_of.get(label, label) for label in y.tolist()], dtype=object)
 
 
+def unmasked(values: Any) -> Any:
+    """Return a masked array with None, or NaT, in its masked places; other values as they are."""
+    if not np.ma.is_masked(values):
+        return values
+    if values.dtype.kind in "mM":
+        return values.filled(values.dtype.type("NaT"))
+    return np.where(values.mask, None, values.data.astype(object))
+
+
 def missing_labels(y: np.ndarray) -> np.ndarray:
     """Rows whose label is None, NaN, infinite, a missing value of pandas, or an invisible text."""
     if y.dtype.kind in "fmM":

@@ -26,7 +26,9 @@ from rareclass.labels.spelling import (
     refuse_missing,
     refuse_two_words_for_yes,
     rows_of_each,
+    unmasked,
 )
+from rareclass.labels.weights import row_weights
 
 # More labels than this are a measurement, or names of rows.
 MOST_CLASSES = 100
@@ -211,11 +213,9 @@ class Labels(NamedTuple):
     def of_rows(self, rows: np.ndarray, weight: np.ndarray | None) -> "Labels":
         """Return the labels of some of the rows that count, numbered anew, with other weights."""
         is_rare = np.isin(rows, self.rare)
-        codes = self.codes
-        if codes is not None:
-            codes = codes[np.searchsorted(self.rare, rows[is_rare])]
-        found = _held_apart(is_rare, weight, self.classes, self.pos_label)
-        return found._replace(codes=codes)
+        place = np.searchsorted(self.rare, rows[is_rare])
+        codes = None if self.codes is None else self.codes[place]
+        return _held_apart(is_rare, weight, self.classes, self.pos_label)._replace(codes=codes)
 
     @property
     def majority_code(self) -> int:
@@ -283,8 +283,7 @@ def all_but_one(
     """Return the rows of all labels but one; `code` is of the rows of weight above 0."""
     is_rare = code != majority
     labels = tuple(plain(label) for k, label in enumerate(classes) if k != majority)
-    found = _held_apart(is_rare, weight, classes, labels)
-    return found._replace(codes=code[is_rare])
+    return _held_apart(is_rare, weight, classes, labels)._replace(codes=code[is_rare])
 
 
 def labels_named(pos_label: Any) -> list[Any] | None:
@@ -410,40 +409,6 @@ def _stretches(n_rows: int) -> list[slice]:
     return [slice(start, start + _STRETCH_ROWS) for start in range(0, n_rows, _STRETCH_ROWS)]
 
 
-def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.ndarray | None:
-    """The weight of every row, at or above 0; None without weights. Refuses others by their row.
-
-    `relative` divides them by the largest: only ratios count, and 1e160**2 does not fit.
-    """
-    if sample_weight is None:
-        return None
-    from sklearn.utils.validation import _check_sample_weight
-
-    sample_weight = unmasked(sample_weight)
-    given, like = np.asarray(sample_weight), np.empty((n_rows, 0))
-    if given.dtype.kind not in "biuf":
-        given = np.asarray(sample_weight, dtype=object)  # beside text, numbers would become text
-    refuse_amounts(given.ravel(), "sample_weight")
-    weight = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
-    return weight / weight.max() if relative else weight
-
-
-def refuse_amounts(amounts: np.ndarray, name: str) -> None:
-    """Raise `InputError` at the first of a column that is no finite number of at least 0."""
-    if amounts.dtype.kind in "biuf":
-        is_amount = np.isfinite(amounts) & (amounts >= 0)
-    else:
-        kinds = Real, Decimal, np.bool_
-        each = (float(value) if isinstance(value, kinds) else -1.0 for value in amounts.tolist())
-        is_amount = np.array([0.0 <= value < np.inf for value in each], dtype=bool)
-    if not is_amount.all():
-        row, others = int(np.argmin(is_amount)), len(is_amount) - int(is_amount.sum()) - 1
-        value, remedy = plain(amounts[row]), "Correct it, or leave the row out."
-        more = f" ({counted(others, 'more such row')})" if others else ""
-        message = f"{name}[{row}] = {value!r} is not a finite number of at least 0{more}."
-        raise ErrorKind.CELL.error(message, remedy, column=name, row=row, value=value)
-
-
 def label_column(y: Any, n_rows: int | None) -> np.ndarray:
     """Labels as an array of one a row; refuses None and a wrong length."""
     y = label_array(y)
@@ -528,12 +493,3 @@ def _plain_labels(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
         exact = (Decimal, Fraction)
         return np.array([float(each) if isinstance(each, exact) else each for each in labels])
     return labels
-
-
-def unmasked(values: Any) -> Any:
-    """Return a masked array with None, or NaT, in its masked places; other values as they are."""
-    if not np.ma.is_masked(values):
-        return values
-    if values.dtype.kind in "mM":
-        return values.filled(values.dtype.type("NaT"))
-    return np.where(values.mask, None, values.data.astype(object))

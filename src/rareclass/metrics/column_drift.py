@@ -131,5 +131,4 @@ class IndexByChance:
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:
-    shares: np.ndarray = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
-    return shares
+    return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)))

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from rareclass.errors import ErrorKind
 from rareclass.folds.dealing import group_numbers
 from rareclass.labels.spelling import missing_labels
-from rareclass.labels.two_classes import label_array, refuse_amounts
+from rareclass.labels.two_classes import label_array
+from rareclass.labels.weights import refuse_amounts
 
 FloatArray = NDArray[np.float64]
 # Rows from which on the search is worth the loading of compiled code: that takes 5 to 20 ms where

@@ -1,5 +1,6 @@
 """Thresholds of a model: a rule, the columns of times and costs that it needs, and its rows."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,7 @@ from rareclass.decide.threshold import (
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, fit_of_a_rare_class, no_rows, setting
+from rareclass.folds.dealing import day_of
 from rareclass.labels.spelling import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
@@ -27,9 +29,8 @@ from rareclass.model.decisions import refuse_levels
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.model.targets import RareClassFacts
-from rareclass.model.times import alert_times, costs_of
 from rareclass.tables import DETECTED, TextSettings
-from rareclass.tables.cells import are_empty
+from rareclass.tables.cells import are_empty, shown
 from rareclass.tables.reading import times_of
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, fetch, named_columns, open_table
@@ -43,6 +44,16 @@ EVERY_CLASS = "all"
 _CHOICES = 20
 # Measures that the checked rows say nothing of.
 _UNKNOWN = Interval(float("nan"), 0.0, 1.0)
+
+# Days a row must share, on average, with others: else the column is no time of days.
+_LEAST_A_DAY = 2.0
+_FEW_DAYS = 20
+# Numbers of days from 1980 to 2059, and names of columns of times.
+_DAYS_SINCE_1970 = 3_652, 32_872
+_TIME_NAME = re.compile(
+    r"(?i:(^|[\W\d_])(t|ts|days?|dates?|times?|timestamp|when|hours?|weeks?|months?|steps?|period)"
+    r"($|[\W\d_]))|[a-z](Day|Date|Time|Timestamp|Hour|Week|Step)"
+)
 
 
 class RuleValues(NamedTuple):
@@ -414,3 +425,56 @@ def _each_alone(groups: pl.Series) -> NDArray[Any]:
     """Return groups as text, with one of its own for a row without."""
     alone = pl.Series([f"row {k}" for k in range(len(groups))], dtype=pl.String)
     return groups.cast(pl.String).zip_with(~are_empty(groups), alone).to_numpy()
+
+
+def alert_times(column: pl.Series, rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return `times_of` the column that --time names, checked by `check_days`."""
+    time = times_of(column, rows, setting("time"))
+    check_days(time, setting("time", column.name), column.name)
+    return time
+
+
+def check_days(time: NDArray[Any], option: str, column: str) -> None:
+    """Refuse times of which hardly two are of one day, as seconds, and numbers that are no days.
+
+    Numbers are days where their column is called so, where they are days since 1970, or where they
+    never fall from row to row. An age is none of these.
+    """
+    n_rows, n_days = len(time), len(np.unique(day_of(time)))
+    if n_rows > _FEW_DAYS and n_rows < _LEAST_A_DAY * n_days:
+        numbers = "" if time.dtype.kind == "M" else " Numbers are taken as days."
+        raise ErrorKind.SETTING.error(
+            f"{option}: {n_days:,} different days in {n_rows:,} rows.{numbers}",
+            "Give dates, or a column of days: seconds divided by 86,400.",
+            column=column,
+        )
+    is_named = _TIME_NAME.search(column) is not None
+    if time.dtype.kind == "M" or is_named or n_rows < 2 or (np.diff(time) >= 0).all():
+        return
+    low, high = _DAYS_SINCE_1970
+    if not ((time >= low) & (time < high)).all():
+        raise ErrorKind.SETTING.error(
+            f"{option}: its numbers are not days: they rise and fall from row to row, are not "
+            "counted from 1970, and the column is not called a time.",
+            "Give a column of dates, or of days as numbers with the rows in their order.",
+            column=column,
+        )
+
+
+def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[np.float64]:
+    """Return what some rows cost; `rows` are the numbers of the cells in the file, from 1 on.
+
+    Raises `InputError` at the first cell that is no finite number of at least 0.
+    """
+    costs = column.cast(pl.Float64, strict=False).to_numpy()
+    bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))
+    if len(bad):
+        row, cell = int(rows[bad[0]]), column[int(bad[0])]
+        what = "an empty cell" if cell is None or cell == "" else shown(cell)
+        raise ErrorKind.CELL.error(
+            f"{option}: {what} at row {row:,} is not a cost.",
+            "Costs are finite numbers of at least 0.",
+            column=column.name,
+            row=row,
+        )
+    return costs

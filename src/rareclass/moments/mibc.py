@@ -22,7 +22,8 @@ from rareclass.estimators.rankings import linear_scores
 from rareclass.findings import warn
 from rareclass.labels.partial_labels import StreamLabels
 from rareclass.labels.spelling import plain
-from rareclass.labels.two_classes import Labels, row_weights
+from rareclass.labels.two_classes import Labels
+from rareclass.labels.weights import weight_of_each
 from rareclass.machine import all_or_nothing, in_one_thread
 from rareclass.moments.covariance import CovarianceModel
 from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of
@@ -171,7 +172,7 @@ class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
             self.rare_rows_, self.rare_weight_ = source.take(none), np.empty(0)
         wanted = model.wanted(self._seed)
         _check_same_moments(self.moments_, wanted)
-        sign, weight = labels.signs(y, source.n_rows), _weights(sample_weight, source.n_rows)
+        sign, weight = labels.signs(y, source.n_rows), weight_of_each(sample_weight, source.n_rows)
         rare = np.flatnonzero((sign > 0) & (weight > 0.0))
         of_majority = None
         if len(rare) or sample_weight is not None:
@@ -344,8 +345,3 @@ def _stacked(above: Any, below: Any) -> Any:
     if sparse.issparse(above):
         return sparse.vstack([above, below], format="csr")
     return np.vstack([above, below.toarray() if sparse.issparse(below) else below])
-
-
-def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    weight = row_weights(sample_weight, n_rows)
-    return np.ones(n_rows) if weight is None else weight

@@ -18,7 +18,8 @@ from rareclass.decide.threshold import threshold_between
 from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import FitsRows, RankScorer, finite_scores, read_features
 from rareclass.labels.partial_labels import StreamLabels
-from rareclass.labels.two_classes import read_labels, row_weights
+from rareclass.labels.two_classes import read_labels
+from rareclass.labels.weights import row_weights
 from rareclass.machine import all_or_nothing, check_fits, in_one_thread
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.online.state import SparseBuffers, unflatten, writable
@@ -162,8 +163,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         self._begin(source.n_features, labels.classes, labels.pos_label)
         rng = self.state_.rng
         for _ in range(self.n_epochs):
-            order = rng.permutation(source.n_rows)
-            self._learn_in_blocks(source, sign, weight, order)
+            self._learn_in_blocks(source, sign, weight, rng.permutation(source.n_rows))
         return self
 
     @in_one_thread

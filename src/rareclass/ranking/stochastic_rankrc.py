@@ -15,7 +15,8 @@ from rareclass.findings import Status, warn
 from rareclass.folds.majority_part import draw_class
 from rareclass.kernels.expansion import Coordinates, whiten
 from rareclass.labels.partial_labels import StreamLabels
-from rareclass.labels.two_classes import Labels, read_labels, row_weights
+from rareclass.labels.two_classes import Labels, read_labels
+from rareclass.labels.weights import weight_of_each
 from rareclass.machine import all_or_nothing, in_one_thread, track
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.parameters import check_number, check_whole, drawn_seed
@@ -200,8 +201,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         labels = StreamLabels.of_call(classes, self.pos_label, before)
         source = read_features(self, X, reset=first, squares=True)
         is_rare = labels.signs(y, source.n_rows) > 0
-        given = row_weights(sample_weight, source.n_rows)
-        weight = np.ones(source.n_rows) if given is None else given
+        weight = weight_of_each(sample_weight, source.n_rows)
         counts = np.flatnonzero(weight)
         if first:
             self.classes_, self.pos_label_ = labels

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import command_line, counted, first_names, left_out_text
+from rareclass.folds.dealing import day_of
 from rareclass.metrics import CheckedMeasures, Interval
 from rareclass.metrics.intervals import WeightedRate, amount_text
 from rareclass.model.columns import columns_block
@@ -17,7 +18,6 @@ from rareclass.model.evaluate import Promises
 from rareclass.model.facts import CombinationFacts, KernelFacts, ModelFacts, MomentFacts
 from rareclass.model.model import Model
 from rareclass.model.threshold import held_out_of
-from rareclass.model.times import day_of
 from rareclass.report import ReportOptions
 from rareclass.report.columns_section import data_section, features_section, moved_section
 from rareclass.report.model_card import JudgedModel, card_section

@@ -15,8 +15,7 @@ from rareclass.model.drift import InputSummary
 from rareclass.model.evaluate import Promises, judge_promises
 from rareclass.model.facts import ScoredRows
 from rareclass.model.model import Model
-from rareclass.model.threshold import known_time, labelled_scores
-from rareclass.model.times import alert_times, costs_of
+from rareclass.model.threshold import alert_times, costs_of, known_time, labelled_scores
 from rareclass.report import ReportOptions
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.svmlight_file import SvmlightFile

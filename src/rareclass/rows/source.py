@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.errors import ErrorKind
-from rareclass.labels.two_classes import unmasked
+from rareclass.labels.spelling import unmasked
 
 # Rows looked at together in a pass over values.
 _PASS_ROWS = 65536

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.errors import ErrorKind
-from rareclass.labels.two_classes import unmasked
+from rareclass.labels.spelling import unmasked
 from rareclass.tables.batch import BYTES, is_plain, plain_array, refuse_twice, type_in_words
 from rareclass.tables.cells import is_missing, type_name, unusable_cells
 from rareclass.tables.reading import text_of_values
