@@ -188,22 +188,17 @@ class _CompileClock:
 
     def notify(self, event: Any) -> None:
         """Take in an event of numba."""
-        if event.is_start:
-            self.on_start()
-        else:
-            self.on_end()
+        self.count(1 if event.is_start else -1)
 
-    def on_start(self) -> None:
+    def count(self, step: int) -> None:
+        """Count one more running, or one fewer; time counts while any is."""
         with self._lock:
+            now = time.perf_counter()
             if not self._running:
-                self._since = time.perf_counter()
-            self._running += 1
-
-    def on_end(self) -> None:
-        with self._lock:
-            self._running -= 1
+                self._since = now
+            self._running += step
             if not self._running:
-                self._before += time.perf_counter() - self._since
+                self._before += now - self._since
 
     @property
     def seconds(self) -> float:
@@ -215,19 +210,10 @@ class _CompileClock:
 class _FirstRunNotice(_CompileClock):
     """One line on the terminal once this process has compiled for long, not read from the cache."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._is_told = False
+    _is_told = False
 
-    def on_start(self) -> None:
-        super().on_start()
-        self._tell_once()
-
-    def on_end(self) -> None:
-        super().on_end()
-        self._tell_once()
-
-    def _tell_once(self) -> None:
+    def notify(self, event: Any) -> None:
+        super().notify(event)
         if not self._is_told and self.seconds > _LONG_SECONDS:
             self._is_told = True
             tell(_FIRST_RUN if _is_cached else _EVERY_RUN)
@@ -239,12 +225,12 @@ _clock, _notice = _CompileClock(), _FirstRunNotice()
 @cache
 def _imported() -> Any:
     """Import numba, once, and listen to what it compiles."""
-    _clock.on_start()
+    _clock.count(1)
     try:
         import numba
         from numba.core import event
     finally:
-        _clock.on_end()
+        _clock.count(-1)
     event.Listener.register(_CompileClock)
     event.register("numba:compiler_lock", _clock)
     event.register("numba:compile", _notice)

@@ -276,8 +276,7 @@ class TypedScratch:
             start = stop
 
     def _read(self, batch: int, columns: Sequence[str]) -> pl.DataFrame:
-        frame = pl.from_arrow(self._tables.read(batch).select(list(columns)))
-        assert isinstance(frame, pl.DataFrame)
+        frame = pl.DataFrame(pl.from_arrow(self._tables.read(batch).select(list(columns))))
         return frame.with_columns(pl.col(pl.Float32).cast(pl.Float64))
 
 

@@ -160,9 +160,7 @@ class CsvReader(TextReader):
                 strings_can_be_null=False,
             ),
         )
-        frame = pl.from_arrow(table)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return pl.DataFrame(pl.from_arrow(table))
 
     def _take_until_fault(
         self, taken: TakenRows, max_records: int, at: int, dialect: Dialect

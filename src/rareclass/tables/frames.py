@@ -239,9 +239,7 @@ def frame_of_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
             plain_array(chunk, field.metadata) for chunk in chunks or [pa.nulls(0, field.type)]
         )
         columns.append(pa.chunked_array(map(_known_to_polars, plain)))
-    frame = pl.from_arrow(pa.Table.from_arrays(columns, rows.schema.names))
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+    return pl.DataFrame(pl.from_arrow(pa.Table.from_arrays(columns, rows.schema.names)))
 
 
 def _polars_knows(kind: pa.DataType) -> bool:
