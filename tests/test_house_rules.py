@@ -45,7 +45,7 @@ MOST_CODE = {
     "kernels": 594,
     "labels": 869,
     "metrics": 2118,
-    "model": 3928,
+    "model": 3926,
     "moments": 1558,
     "online": 2327,
     "ranking": 3669,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1927,
     "tables": 4130,
 }
-MOST_LINES = {"src/rareclass": 73_696, "tests": 53_887, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_693, "tests": 53_928, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

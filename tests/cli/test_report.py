@@ -15,6 +15,7 @@ from faults import refusal
 from made_tables import purchases
 from rareclass.compare import compare_scores
 from rareclass.errors import ErrorKind
+from rareclass.metrics.intervals import amount_text
 from rareclass.model.model_file import load_model
 from rareclass.stream.log import read_log
 
@@ -50,6 +51,10 @@ def test_promises_are_judged_as_evaluate_does_by_days_and_rows_without_a_class(
     told, shown = json_of("evaluate", model, dated), json_of("report", model, dated, "-o", out)
     assert (shown["promises"], shown["advice"]) == (told["promises"], told["advice"])
     assert all(each["verdict"] in out.read_text() for each in told["promises"])
+    alerts = [each["measured"]["value"] for each in told["promises"] if "a day," in each["name"]]
+    assert all(f"raises {amount_text(each)} alerts a day" in out.read_text() for each in alerts)
+    assert bool(alerts) == ("8/day" in rule)
+    assert ("Promised and measured" in out.read_text()) == bool(told["promises"])
 
 
 @pytest.mark.sampled(0)
@@ -232,6 +237,10 @@ def test_a_hunt(tmp_path):
     says(text_of(page), "Hunt for fraud", counts, "amount")
     assert 'src="data:image/png;base64,' in page
     assert len(page) < 500_000
+    run("report", found, path, "-o", out, "--overwrite")  # its model promises nothing of such rows
+    page = text_of(out.read_text())
+    says(page, "Of those with a class", "270 rows have no class and were left out")
+    assert "Promised and measured" not in page
     (found / "description.csv").unlink()
     refused = complaint("report", found, "-o", out, "--overwrite")
     assert "is not the whole folder of a hunt" in refused

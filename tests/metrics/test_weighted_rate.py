@@ -96,4 +96,4 @@ def test_monitor_and_report_say_the_same_of_weighted_rows(weight):
     model = made_model(None, None, held_out=held).with_thresholds(1.5)
     by_monitor = alert_rate(model, 30, 400).expected
     table = ThresholdTable.of(is_rare, scores, weight, own=1.5)
-    assert_allclose(table.alert_rate.at(table.own), by_monitor, rtol=1e-9)
+    assert_allclose(table.amounts.at(table.own), 1e4 * np.array(by_monitor), rtol=1e-9)

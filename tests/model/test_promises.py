@@ -11,6 +11,7 @@ from scipy import stats
 from command_line import json_of, run
 from draws import thorough
 from made_models import made_model
+from rareclass.decide.alert_budget import AlertsAPeriod
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.fit.demo import PAYMENTS, simulate_payments
 from rareclass.model import evaluate
@@ -19,6 +20,7 @@ from rareclass.model.evaluate import ERROR, Advice, PromiseVerdict, judge_promis
 from rareclass.model.facts import ScoredRows, TrainingFacts
 from rareclass.model.model import alert_rate
 from rareclass.model.targets import RareClassFacts
+from rareclass.report.threshold_table import ThresholdTable
 
 RULES = {
     "as many": ThresholdRule.as_many_as_rare(),
@@ -74,14 +76,44 @@ def test_alerts_are_judged_by_the_rows_that_the_threshold_was_set_on(moved):
 
 def test_alerts_of_days_that_differ_are_tested_by_day():
     counts = np.random.default_rng(0).negative_binomial(2, 0.2, (500, 14))
-    limits = (evaluate._a_period(each, 0.95)[1:] for each in counts)
-    assert np.mean([low <= 8 <= high for low, high in limits]) >= 0.9
     day, share = np.repeat(np.arange(14), 200), 8 / 200
     called = (np.tile(np.arange(200), 14) < counts[:, day])[:200]
+    rows = [ScoredRows(np.arange(2800) % 2, each * 1.0).cuts(day * 1.0) for each in called]
+    found = (
+        AlertsAPeriod.of(each, each.time, "day").interval(each, each.at(0.5), 0.95) for each in rows
+    )
+    assert np.mean([low <= 8 <= high for _, low, high in found]) >= 0.9
     limits = [evaluate._share_of_alerts(each, day, 0.95)[1:] for each in called]
     assert np.mean([low <= share <= high for low, high in limits]) >= 0.9
     limits = [evaluate._share_of_alerts(each, None, 0.95)[1:] for each in called]
     assert np.mean([low <= share <= high for low, high in limits]) < 0.75
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_a_report_counts_alerts_a_day_as_the_promise_and_the_budget_do(groups):
+    """In whole days, of rows without a class too; the first and the last day are part ones."""
+    random = np.random.default_rng(groups)
+    for n_days, n in ((n_days, n) for n_days in (3, 4, 9, 30) for n in (80, 400, 3000)):
+        time, days = random.uniform(0.5, n_days - 0.6, n), np.arange(1.0, n_days - 1)
+        time[: 2 * len(days)] = *days, *(days + 0.99)
+        whole = (time >= 1.0) & (time < n_days - 1)
+        y, scores = random.choice([-1, 0, 0, 0, 1], n), random.normal(size=n) + time % 7 / 3
+        y[:2], group = (0, 1), None if groups == 1 else random.integers(0, n // groups, n)
+        rows = ScoredRows(y, scores, group=group)
+        own = float(np.quantile(scores, random.choice([0.1, 0.5, 0.9, 0.99, 1.0])))
+        known, called = rows.labelled(), scores > own
+        chosen = ThresholdRule.max_alerts(8).choose(known.y, known.scores, time=time[known.places])
+        chosen = replace(chosen, threshold=own)
+        found = promises_of(known, known, rows, chosen, time).rows
+        table = ThresholdTable.of(known.y, known.scores, own=own, every=rows.cuts(time))
+        shown = table.amounts.at(table.own)
+        assert shown.value == pytest.approx((called & whole).sum() / (n_days - 2))
+        assert shown.low <= shown.value <= shown.high
+        measured = [each.measured for each in found if each.name == "Alerts a day, at most"]
+        assert len(measured) == (n_days > 3)  # a single day does not show how days differ
+        assert all(each == pytest.approx(shown) for each in measured)
+        busiest = chosen.budget.on(time, called).most
+        assert table.busiest[table.own] == busiest
 
 
 def test_rows_of_a_group_are_one_to_the_promises_of_ranking_and_alerts():

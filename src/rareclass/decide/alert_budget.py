@@ -7,7 +7,7 @@ times given, part ones at both ends left out.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import special
@@ -15,7 +15,7 @@ from scipy import special
 from rareclass.decide.constraints import HELD_OUT, ChosenCut, Constraint, Share
 from rareclass.errors import ErrorKind, counted
 from rareclass.metrics.held_out_cuts import HeldOutCuts, running_sums
-from rareclass.metrics.intervals import chance_of_at_most, upper_bound
+from rareclass.metrics.intervals import Interval, chance_of_at_most, upper_bound
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import check_choice, check_whole
 
@@ -94,18 +94,34 @@ class AlertsAPeriod(NamedTuple):
 
     periods: CoveredPeriods
     mean: FloatArray  # shape (d + 1,)
-    variance: FloatArray  # shape (d + 1,)
+    variance: FloatArray  # shape (d + 1,): between periods, that of Poisson arrivals at least
     rank: FloatArray  # shape (n,): weight of the row's period down to the row; 0 in a part period
 
     @classmethod
-    def of(cls, held: HeldOutCuts, time: np.ndarray, period: str) -> "AlertsAPeriod":
-        """Count the held-out rows above each cut; O(n log n)."""
+    def of(cls, held: HeldOutCuts, time: np.ndarray, period: str) -> Self:
+        """Count the rows above each cut; `time` is in the order of scores. O(n log n)."""
         periods = covered_periods(time, period)
         number, n = periods.number, max(periods.n, 1e-9)
         weight = np.where(number >= 0, held.weight, 0.0)
         rank = running_sums(weight, number)
         above, squares = (held.above(each) for each in (weight, weight * (2.0 * rank - weight)))
-        return cls(periods, above / n, (squares - above**2 / n) / max(n - 1.0, 1.0), rank)
+        variance = np.maximum((squares - above**2 / n) / max(n - 1.0, 1.0), above / n)
+        return cls(periods, above / n, variance, rank)
+
+    def interval(self, held: HeldOutCuts, cuts: Any, level: float) -> Interval:
+        """Return the mean above some cuts with its bounds: Student's, of Poisson's width at least.
+
+        Poisson's alone where there is one period, which says nothing of how periods differ.
+        """
+        n, high = max(self.periods.n, 1e-9), 0.5 + level / 2.0
+        mean, unit = self.mean[cuts], held.row_unit / n
+        count = np.maximum(mean / unit, np.finfo(float).tiny)
+        below = unit * special.gammaincinv(count, 1.0 - high)
+        above = unit * special.gammaincinv(count + 1.0, high)
+        if self.periods.has_whole and n > 1:
+            reach = special.stdtrit(n - 1.0, high) * np.sqrt(self.variance[cuts] / n)
+            below, above = np.minimum(below, mean - reach), np.maximum(above, mean + reach)
+        return Interval(mean, np.maximum(below, 0.0), above)
 
     def limits(self, held: HeldOutCuts, number: int) -> FloatArray:
         """Of each whole period the highest score with more than `number` alerts at or above it."""
@@ -122,9 +138,8 @@ class AlertsAPeriod(NamedTuple):
         """
         n, reach, expected = self.periods.n, 0.0, length * self.mean
         if self.periods.has_whole and n > 1:
-            variance = np.maximum(self.variance, self.mean)
-            differing = length * min(length, 1.0) * (variance - self.mean)
-            error = np.sqrt(expected + differing + length**2 * variance / n)
+            differing = length * min(length, 1.0) * (self.variance - self.mean)
+            error = np.sqrt(expected + differing + length**2 * self.variance / n)
             reach = special.stdtrit(n - 1.0, confidence) * error
         return int(np.argmin(np.append(expected + reach <= number, False))) - 1
 
@@ -161,9 +176,11 @@ class AtMostAlerts(Constraint):
         rate = np.add(*held.shares(prevalence))
         if confidence is None:
             return _on_held_out(rate * self.rows, self.number)
-        error = 1.0 - confidence
-        n, alike = held.row_trials, held.alike
-        most = None if prevalence is None else self._most(held, error, prevalence)
+        error, n, alike = 1.0 - confidence, held.row_trials, held.alike
+        most = None
+        if prevalence is not None:  # upper bounds of the share of rows above each cut
+            rare, majority = (upper_bound(*each, error / 4.0) for each in held.tests)
+            most = np.minimum(prevalence * rare + (1.0 - prevalence) * majority, 1.0)
 
         def keeps(cut: int, number: int) -> bool:
             if most is None:
@@ -180,11 +197,6 @@ class AtMostAlerts(Constraint):
         length = self.rows / max(float(days.mean[-1]), 1e-9)
         within = days.cut_within(self.number, length, confidence)
         return found._replace(cut=min(found.cut, within))
-
-    def _most(self, held: HeldOutCuts, error: float, prevalence: float) -> FloatArray:
-        """Upper bound of the share of rows above each cut."""
-        rare, majority = (upper_bound(*each, error / 4.0) for each in held.tests)
-        return np.minimum(prevalence * rare + (1.0 - prevalence) * majority, 1.0)
 
 
 @dataclass(frozen=True)

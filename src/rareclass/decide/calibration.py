@@ -249,12 +249,8 @@ class LevelCalibration:
     def __call__(self, scores: ArrayLike) -> FloatArray:
         """Probability of each level, of shape (n, K); rows sum to 1."""
         values = np.asarray(scores, dtype=np.float64)
-        exceeded = np.column_stack(
-            [
-                each(values) if isinstance(each, Calibration) else np.full(len(values), each)
-                for each in self.above
-            ]
-        )
+        parts = [p(values) if callable(p) else np.full_like(values, p) for p in self.above]
+        exceeded = np.column_stack(parts)
         lowered = np.minimum.accumulate(exceeded, axis=1)
         raised = np.maximum.accumulate(exceeded[:, ::-1], axis=1)[:, ::-1]
         ends = np.ones((len(values), 1))

@@ -349,8 +349,7 @@ class IsotonicOfParts:
         # Not at the top: scikit-learn takes seconds to load.
         from sklearn.isotonic import isotonic_regression
 
-        total = np.zeros(len(levels.scores))
-        n_parts = 0
+        parts = []
         for rare, rest in zip(dealt(levels.rare), dealt(levels.total - levels.rare), strict=True):
             weight = rare + rest
             there = np.flatnonzero(weight > 1e-9)  # what rounding leaves of a copy is none
@@ -358,9 +357,8 @@ class IsotonicOfParts:
                 share = isotonic_regression(
                     rare[there] / weight[there], sample_weight=weight[there]
                 )
-                total += np.interp(levels.scores, levels.scores[there], share)
-                n_parts += 1
-        return cls(levels.scores, total / n_parts)
+                parts.append(np.interp(levels.scores, levels.scores[there], share))
+        return cls(levels.scores, np.mean(parts, axis=0))
 
     def log_probabilities(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """ln p and ln (1 - p) of scores; minus infinity is among them."""

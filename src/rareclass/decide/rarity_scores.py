@@ -242,21 +242,19 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         is_number = isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool)
         return int(self.cv) if is_number else None
 
-    def _splitter(self, n_folds: int, rows: WrappedRows, groups: Any, remedy: str) -> Any:
-        """Splitter that a whole number of folds stands for: by group, else stratified."""
-        from rareclass.folds.splitters import splitter_for
-
-        if groups is None:
-            n_folds = folds_at_most(n_folds, rows.labels, remedy)
-        return splitter_for(n_folds, seed_of(self.random_state), rows.labels.pos_label, groups)
-
     def _split(
         self, rows: WrappedRows, target: np.ndarray, by: Any, remedy: str, splitter: Any = None
     ) -> Folds:
-        """Row numbers to learn from and to score, by fold; `by` are the groups of all splitters."""
+        """Row numbers to learn from and to score, by fold; `by` are the groups of all splitters.
+
+        A whole number of folds stands for parts of the groups, or else stratified ones.
+        """
+        from rareclass.folds.splitters import splitter_for
+
         n_folds = self._n_folds()
         if n_folds is not None and splitter is None:
-            splitter = self._splitter(n_folds, rows, by, remedy)
+            n_folds = folds_at_most(n_folds, rows.labels, remedy) if by is None else n_folds
+            splitter = splitter_for(n_folds, seed_of(self.random_state), rows.labels.pos_label, by)
         if splitter is not None:
             kept = rows.labels.kept
             among = None if by is None else one_a_row(by, len(rows.y), "groups")[kept]

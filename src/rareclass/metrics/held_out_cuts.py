@@ -206,10 +206,10 @@ class HeldOutCuts(NamedTuple):
         """A number below every score above the cut and not below any other."""
         return threshold_of_cut(self.score, int(self.ends[cut]))
 
-    def at(self, threshold: float) -> int:
-        """Return the cut that has the rows above a threshold above."""
-        n_above = int(np.searchsorted(-self.score, -threshold, side="left"))
-        return int(np.searchsorted(self.ends, n_above))
+    def at(self, threshold: Any) -> Any:
+        """Return the cut that has the rows above a threshold, or each of several, above."""
+        n_above = np.searchsorted(-self.score, np.negative(threshold), side="left")
+        return np.searchsorted(self.ends, n_above)
 
     def widest(self, equal: np.ndarray) -> int:
         """Of the cuts that are equally good, the one in the widest gap; among those the highest.

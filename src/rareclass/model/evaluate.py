@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rareclass.decide.alert_budget import A_PERIOD, PeriodBudget, covered_periods
+from rareclass.decide.alert_budget import A_PERIOD, AlertsAPeriod, PeriodBudget, covered_periods
 from rareclass.decide.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.encoding.typed_table import read_as_trained
@@ -211,14 +211,13 @@ def judge_promises(model: Model, every: ScoredRows, time: NDArray[Any] | None) -
     threshold has no limit of its own and no share of rare rows is stated. The ranking is measured
     at the share of rare rows that the estimate had. `time` is of all rows, or None.
     """
-    rows, called = every.labelled(), every.scores > model.threshold
-    place = _place(every, time)
-    found, rule = [*_of_ranking(model, rows)], model.facts.rule
+    place, rule = _place(every, time), model.facts.rule
+    found = [*_of_ranking(model, every.labelled())]
     if rule is not None and rule.wanted is not None:
         if rule.met:
-            found += _of_rule(rule, rule.wanted, rows, called, time, place)
+            found += _of_rule(rule, rule.wanted, every, time, place)
     elif model.stated_prevalence is None:
-        found += _of_alerts(model, called, place)
+        found += _of_alerts(model, every.scores > model.threshold, place)
     return Promises(tuple(found))
 
 
@@ -261,10 +260,9 @@ def _of_alerts(
         yield Promise.judged("Alerts in 10,000 rows", then, after, often / 2, 2 * often, _AMOUNT)
 
 
-def _a_period(alerts: NDArray[Any], level: float, sizes: NDArray[Any] | float = 1.0) -> Interval:
-    """Student's interval of alerts a unit of size, by periods; of Poisson's variance at least."""
-    n, size = len(alerts), np.broadcast_to(sizes, len(alerts))
-    rate = float(alerts.sum() / size.sum())
+def _by_place(alerts: NDArray[Any], size: NDArray[Any], level: float) -> Interval:
+    """Student's interval of alerts a unit of size, by places; of Poisson's variance at least."""
+    n, rate = len(alerts), float(alerts.sum() / size.sum())
     variance = max(float(np.square(alerts - rate * size).sum()) / (n - 1), float(alerts.mean()))
     reach = float(special.stdtrit(n - 1, 0.5 + level / 2.0) * np.sqrt(variance / n) / size.mean())
     return Interval(rate, max(rate - reach, 0.0), rate + reach)
@@ -277,7 +275,7 @@ def _share_of_alerts(
     exact = WeightedRate.counted(float(called.sum()), len(called)).interval(level)
     if place is None or not place.any():
         return exact
-    alike = _a_period(np.bincount(place, called), level, np.bincount(place))
+    alike = _by_place(np.bincount(place, called), np.bincount(place), level)
     return Interval(exact.value, min(exact.low, alike.low), max(exact.high, alike.high))
 
 
@@ -288,19 +286,19 @@ def _times(factor: float, share: AtLevel, level: float) -> Interval:
 def _of_rule(
     rule: ChosenThreshold,
     limit: float,
-    rows: ScoredRows,
-    called: NDArray[np.bool_],
+    every: ScoredRows,
     time: NDArray[Any] | None,
     place: NDArray[Any] | None,
 ) -> Iterator[Promise]:
     """Yield the promises of the threshold's rule."""
     budget, measure = rule.budget, rule.measure
+    called = every.scores > rule.threshold
     if budget is not None and time is not None:
-        periods, here = covered_periods(time, budget.period), budget.on(time, called)
-        if periods.has_whole and periods.n > 1:
-            whole = periods.number >= 0
-            alerts = np.bincount(periods.number[whole], called[whole], int(periods.n))
-            name, mean = f"Alerts {A_PERIOD[budget.period]}, at most", partial(_a_period, alerts)
+        held, here = every.cuts(), budget.on(time, called)
+        alerts = AlertsAPeriod.of(held, time[held.rows], budget.period)
+        if alerts.periods.has_whole and alerts.periods.n > 1:
+            name = f"Alerts {A_PERIOD[budget.period]}, at most"
+            mean = partial(alerts.interval, held, held.at(rule.threshold))
             yield Promise.judged(name, limit, mean, highest=limit, digits=_AMOUNT)
         if budget.allowed:
             share, most = partial(exact_interval, here.n_above, here.n_periods), budget.allowed
@@ -310,7 +308,7 @@ def _of_rule(
         per_batch = partial(_times, rule.batch, share)
         yield Promise.judged(f"{name}, at most", limit, per_batch, highest=limit, digits=_AMOUNT)
     elif measure is not None:
-        of_rows = partial(decision_row, "", rows, rule.threshold)
+        of_rows = partial(decision_row, "", every.labelled(), rule.threshold)
         name, at_most = measure.replace("_", " ").capitalize(), measure == "false_positive_rate"
         words = f"{name}, at {'most' if at_most else 'least'}"
         bounds = (-np.inf, limit) if at_most else (limit, np.inf)

@@ -112,9 +112,9 @@ class ScoredRows(NamedTuple):
         taken = [None if each is None else each[rows] for each in (*self[:4], self.group)]
         return ScoredRows._make([*taken[:4], classes, taken[4]])
 
-    def cuts(self) -> HeldOutCuts:
+    def cuts(self, time: NDArray[Any] | None = None) -> HeldOutCuts:
         """Return the rows from the highest score down, those of a group counted together."""
-        rows = self.y == 1, self.scores, self.weight
+        rows = self.y == 1, self.scores, self.weight, time
         return HeldOutCuts.read(*rows, groups=self.group, may_tie=True)
 
     def tests_at(self, threshold: float) -> tuple[Test, Test, Test]:

@@ -1,12 +1,13 @@
 """A judged model, and its card: the basis of the numbers and the limits, from facts alone."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from rareclass.decide.calibration import weights_at_prevalence
 from rareclass.errors import first_names
 from rareclass.metrics import CheckedMeasures, Interval, interval
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.model.drift import ColumnDrift
 from rareclass.model.evaluate import Promises
 from rareclass.model.facts import ScoredRows
@@ -34,7 +35,8 @@ class JudgedModel:
     reliability: ReliabilityDisplay | None
     columns: Sequence[ColumnDrift] = ()
     rows: str | None = None  # name of the rows that were scored; None: held out of training
-    promises: Promises | None = None
+    promises: Promises = field(default_factory=Promises)
+    n_unlabelled: int = 0  # rows that are judged by their alerts alone
     days: Subgroups | None = None
     groups: Subgroups | None = None
     checked: CheckedMeasures | None = None  # where only some rows have a known class
@@ -50,7 +52,7 @@ class JudgedModel:
         cls,
         model: Model,
         scored: ScoredRows,
-        time: Any = None,
+        every: HeldOutCuts | None = None,
         costs: Any = None,
         held_out: bool = False,
         average_precision: Interval | None = None,
@@ -71,7 +73,7 @@ class JudgedModel:
         own, judged = model.threshold, (y, scored.scores, weight)
         return cls(
             model,
-            ThresholdTable.of(*judged, own=own, time=time, costs=costs, groups=groups),
+            ThresholdTable.of(*judged, own=own, costs=costs, groups=groups, every=every),
             interval("roc_auc", *judged, groups=groups),
             average_precision or interval("average_precision", *judged, groups=groups),
             ScoreDistributionDisplay.of(*judged, threshold=own),
@@ -165,7 +167,7 @@ def _limits_on_other_rows(basis: JudgedModel) -> Iterator[str]:
             f"Not as it was trained: {first_names(moved, _MOST_NAMED)} moved far since training; "
             "fit again with rows like these."
         )
-    if basis.promises is not None and (broken := basis.promises.broken):
+    if broken := basis.promises.broken:
         names = first_names([each.name for each in broken], _MOST_NAMED)
         yield f"Not by what was expected at training of: {names}."
     training = basis.model.facts.training

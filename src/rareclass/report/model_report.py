@@ -73,12 +73,13 @@ def report_on_model(
     judged = JudgedModel.of(
         content,
         scored,
-        rows.time,
+        rows.every,
         rows.costs,
         average_precision=area,
         columns=drift_of(rows.seen, None).columns,
         rows=rows.name,
         promises=rows.promises,
+        n_unlabelled=rows.n_unlabelled,
         days=days,
         groups=groups,
         checked=rows.checked,
@@ -127,7 +128,7 @@ def _finished(
     """Make the page, with the sections on the rows between those on scores and on the model."""
     sections = [
         *([] if judged.checked is None else [checked_section(judged.checked)]),
-        *([] if judged.promises is None else [promises_section(judged.promises)]),
+        *([promises_section(judged.promises)] if judged.promises.rows else []),
         *_sections_of_scores(judged, model),
         *of_rows,
         card_section(judged),
@@ -157,17 +158,18 @@ def _page(judged: JudgedModel, sections: Sequence[Section], subtitle: str) -> Re
     target, checked = judged.model.rare_class, judged.checked
     table, unit = judged.table, judged.table.alert_unit
     precision, recall = table.precision.at(judged.own), table.recall.at(judged.own)
-    alerts = table.alerts_at(judged.own)
+    alerts = table.amounts.at(judged.own)
     if checked is not None:
         # Every score is known: alerts are counted, and only what is rare is estimated.
         rate = WeightedRate.counted(checked.n_above, checked.n_rows).interval(LEVEL)
-        alerts = Interval(*(each * table.n_rows * table.per_alert for each in rate))
+        alerts = Interval(*(each * float(table.amounts.value[-1]) for each in rate))
         precision = checked.precision or precision
         recall = checked.recall or recall
     found = ", and so finds none of the rare rows."
     if not math.isnan(precision.value):
+        those = "these" if not judged.n_unlabelled else "those with a class"
         found = (
-            f". Of these {percent_with_bounds(precision)} are rare, and they are "
+            f". Of {those} {percent_with_bounds(precision)} are rare, and they are "
             f"{percent_with_bounds(recall)} of all rare rows. Ranges are 95\u00a0% intervals."
         )
     figures = (
@@ -289,7 +291,7 @@ def _plain_data(judged: JudgedModel) -> dict[str, Any]:
             "true_rare": table.hits,
             "false_rare": table.false_alerts,
         },
-        **(judged.promises or Promises()).as_plain_data(),
+        **judged.promises.as_plain_data(),
         "stability_index": {each.name: each.stability_index for each in judged.columns},
         "worse_parts": {
             parts.by: [each.name for each in parts.worse]

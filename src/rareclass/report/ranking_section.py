@@ -67,10 +67,10 @@ class TableDisplay(RankingDisplay):
         words = f"{what} {self.value.value:.3f}"
         return words if self.name is None else f"{self.name} ({words})"
 
-    def _places(self) -> NDArray[np.intp]:
-        """Places of the thresholds that are drawn, all with alerts."""
+    def _places(self, alerts: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Places of the thresholds that are drawn, all with some of these alerts."""
         kept = self.table.thinned(_MOST_DRAWN)
-        return kept[self.table.alerts[kept] > 0]
+        return kept[alerts[kept] > 0]
 
     def _mark_own(
         self, ax: "Axes", x: NDArray[Any], y: NDArray[Any], in_legend: bool = True
@@ -136,7 +136,7 @@ class PrecisionRecallDisplay(TableDisplay):
         )
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
-        table, kept = self.table, self._places()
+        table, kept = self.table, self._places(self.table.alerts)
         precision, recall = table.precision, table.recall.value
         draw_curve(ax, recall, precision, kept, self._label("average precision"), style)
         share = table.n_rare / table.n_rows

@@ -1,6 +1,6 @@
 """The rows of a report, read batch by batch: scores, classes, times, groups and costs."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from rareclass.decide.constraints import check_cost
 from rareclass.encoding.target import is_rare
 from rareclass.errors import setting
 from rareclass.metrics.checked import CheckedMeasures, checked_measures, weights_at
+from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.model.drift import InputSummary
 from rareclass.model.evaluate import Promises, judge_promises
 from rareclass.model.facts import ScoredRows
@@ -41,6 +42,7 @@ class ReadRows:
 
     name: str
     scored: ScoredRows  # those without a class are left out
+    every: HeldOutCuts  # those without a class too, as they may raise alerts
     rows: NDArray[np.int64]  # of each in the file, from 0
     n_unlabelled: int
     seen: InputSummary
@@ -51,7 +53,7 @@ class ReadRows:
     whole: WholeRows | None = None
     ids: list[str] | None = None
     checked: CheckedMeasures | None = None  # where only some rows were checked
-    promises: Promises | None = None  # of the model, where all rows have classes
+    promises: Promises = field(default_factory=Promises)  # where all rows have classes
 
     @property
     def y(self) -> NDArray[np.bool_]:
@@ -79,7 +81,8 @@ def read_rows(
     every = labelled_scores(content, file, str(data), seen, options.target, labels, look)
     rows = every.labelled()
     labelled = np.flatnonzero(every.y >= 0)
-    moments = time = promises = groups = ids = None
+    moments = time = groups = ids = None
+    promises, alerting = Promises(), every
     if options.time is not None:
         judged = labelled if known is not None else np.arange(len(every.y))
         moments = alert_times(beside[options.time][judged], judged + 1)
@@ -88,6 +91,7 @@ def read_rows(
         promises = judge_promises(content, every, moments)
     else:
         rows = rows._replace(weight=known.weight[labelled])
+        alerting, moments = rows, time
     if options.groups is not None:
         group = beside[options.groups][labelled]
         groups = group.cast(pl.String).fill_null("(empty)").to_numpy()
@@ -96,6 +100,7 @@ def read_rows(
     return ReadRows(
         data.name,
         rows,
+        alerting.cuts(moments),
         labelled,
         len(every.y) - len(rows.y) if known is None else 0,
         seen,

@@ -60,7 +60,7 @@ class AlertsDisplay(TableDisplay):
             spread[nearest] = own
         places = sorted({int(each) for each in spread})
         marks = {} if own is None else {own: " (the model's)"}
-        rates = table.amounts
+        rates = table.amounts.value
         columns = {
             "Score above": [f"{table.thresholds[k]:.6g}{marks.get(k, '')}" for k in places],
             "Alerts": [whole(table.alerts[k]) for k in places],
@@ -75,7 +75,8 @@ class AlertsDisplay(TableDisplay):
         return TableBlock.of("Ten thresholds, with 95 % intervals", columns)
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
-        kept, x = self._places(), self.table.amounts
+        x = self.table.amounts.value
+        kept = self._places(x)
         for band, label, color, dashes in (
             (self.table.precision, "precision", VERMILLION, "--"),
             (self.table.recall, "recall", BLUE, "-"),
@@ -128,7 +129,8 @@ class CostDisplay(TableDisplay):
         cost = self.table.cost
         if cost is None:
             raise ErrorKind.COMBINATION.error("no costs: give costs={'fp': ..., 'fn': ...}.")
-        kept, x = self._places(), self.table.amounts
+        x = self.table.amounts.value
+        kept = self._places(x)
         draw_curve(ax, x, cost, kept, self.name or "cost", style)
         least = self.table.least_cost
         ax.plot(
@@ -221,7 +223,7 @@ def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
         bounds = "no alerts" if math.isnan(share.value) else percent_bounds(share)
         bar = (round(100 * share.low, 2), round(100 * (share.high - share.low), 2))
         measures.append(ShownMeasure(key, label, percent(share.value), bounds, bar))
-    alerts = table.alerts_at(place)
+    alerts = table.amounts.at(place)
     bounds = alerts.amount_bounds()
     if table.busiest is not None:
         bounds += f"; at most {whole(float(table.busiest[place]))} on one day"
@@ -234,7 +236,6 @@ def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
 
 
 def _columns(table: ThresholdTable) -> dict[str, Any]:
-    unit = table.n_rows * table.per_alert
     columns: dict[str, Any] = {
         "threshold": [
             each if math.isfinite(each) else math.copysign(1.7e308, each)
@@ -245,11 +246,10 @@ def _columns(table: ThresholdTable) -> dict[str, Any]:
         "n_rare": _short([table.n_rare])[0],
         "n_rest": _short([table.n_rest])[0],
         "own": table.own,
-        "rate": table.per_alert,
         "scale": _SCALE,
-        "alerts_low": _short(table.alert_rate.low * unit, 6),
-        "alerts_high": _short(table.alert_rate.high * unit, 6),
     }
+    for name, values in zip(("alerts", "alerts_low", "alerts_high"), table.amounts, strict=True):
+        columns[name] = _short(values, 6)
     for name, band in (("precision", table.precision), ("recall", table.recall)):
         columns[f"{name}_low"] = [round(_SCALE * each) for each in band.low.tolist()]
         columns[f"{name}_high"] = [round(_SCALE * each) for each in band.high.tolist()]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.decide.alert_budget import covered_periods
+from rareclass.decide.alert_budget import AlertsAPeriod
 from rareclass.metrics.expected_cost import class_cost
 from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import (
@@ -71,14 +71,15 @@ class ThresholdTable:
         With exact (Clopper-Pearson) 95 % intervals. They are pointwise: each holds for a threshold
         that was named beforehand, not for the curve as a whole. Weights that are not whole, and
         rows of groups, count as the number of rows with the same variance: approximately.
-    alert_rate : Band
-        Share of all rows, with the 95 % intervals of `WeightedRate`.
+    amounts : Band
+        Alerts in `alert_unit`, with 95 % intervals: a day, as `AlertsAPeriod` counts them in the
+        whole days that rows cover, else in 10,000 rows, as `WeightedRate` does.
+    alert_unit : str
+        Unit in which alerts are reported.
     own : int or None
         Place of the model's own threshold.
     busiest : ndarray of shape (t,) or None
         Most alerts on one day, where times were given.
-    n_days : float or None
-        Days that the rows cover: part days at both ends count by their rows.
     cost : Band or None
         Of errors and reviews on all the rows together, where costs were given. Its bounds hold
         for rows with as many rare ones among them: where their number varies, costs vary more.
@@ -94,10 +95,10 @@ class ThresholdTable:
     precision: Band
     recall: Band
     false_positive_rate: Band
-    alert_rate: Band
+    amounts: Band
+    alert_unit: str
     own: int | None = None
     busiest: Floats | None = None
-    n_days: float | None = None
     cost: Band | None = None
     cost_words: str = ""
 
@@ -111,26 +112,6 @@ class ThresholdTable:
     def alerts(self) -> Floats:
         """Rows above each threshold."""
         return self.hits + self.false_alerts
-
-    @property
-    def alert_unit(self) -> str:
-        """Unit in which alerts are reported."""
-        return "alerts a day" if self.n_days else "alerts in 10,000 rows"
-
-    @property
-    def per_alert(self) -> float:
-        """Number of `alert_unit` that one alert of these rows stands for."""
-        return 1.0 / self.n_days if self.n_days else 1e4 / self.n_rows
-
-    @property
-    def amounts(self) -> Floats:
-        """Alerts at each threshold, in `alert_unit`."""
-        return self.alerts * self.per_alert
-
-    def alerts_at(self, place: int) -> Interval:
-        """Return the alerts at one threshold in `alert_unit`, with their interval."""
-        unit = self.n_rows * self.per_alert
-        return Interval(*(each * unit for each in self.alert_rate.at(place)))
 
     @property
     def n_rows(self) -> float:
@@ -148,6 +129,7 @@ class ThresholdTable:
         time: Any = None,
         costs: Mapping[str, ArrayLike | float] | None = None,
         groups: Any = None,
+        every: HeldOutCuts | None = None,
     ) -> Self:
         """Count the rows above every threshold.
 
@@ -168,6 +150,8 @@ class ThresholdTable:
             or one for each row.
         groups : array-like of shape (n,), optional
             Rows of equal group count together in all intervals.
+        every : HeldOutCuts, optional
+            All rows that may raise an alert, also those without a class; by default these rows.
 
         Returns
         -------
@@ -187,10 +171,8 @@ class ThresholdTable:
             cuts, thresholds, place = _with_own(held, cuts, thresholds, own)
         hits, false_alerts = held.rare[cuts], held.majority[cuts]
         alerts, trials = hits + false_alerts, held.trials[cuts]
-        units = row_units(held.is_rare, held.weight)
-        if groups is not None:
-            units = (held.row_unit, held.row_unit)
-        rate = WeightedRate(hits, false_alerts, held.n_rare, held.n_majority, *units)
+        every = held if every is None else every
+        amounts, busiest = _amounts(every, every.at(thresholds))
         with np.errstate(invalid="ignore", divide="ignore"):
             precision = np.where(alerts > 0, hits / np.maximum(alerts, 1e-300), np.nan)
         return cls(
@@ -202,10 +184,10 @@ class ThresholdTable:
             precision=_band(precision, trials),
             recall=_band(hits / held.n_rare, held.rare_trials),
             false_positive_rate=_band(false_alerts / held.n_majority, held.majority_trials),
-            alert_rate=Band(rate.value, *rate.bounds(LEVEL)),
+            amounts=amounts,
+            alert_unit="alerts in 10,000 rows" if every.time is None else "alerts a day",
             own=place,
-            busiest=_busiest(held, cuts),
-            n_days=None if held.time is None else _covered_days(held),
+            busiest=busiest,
             cost=None if not costs else _costs(held, cuts, costs, len(np.asarray(scores))),
             cost_words=", ".join(
                 f"{name} {float(given):g}" if isinstance(given, int | float) else f"{name} by row"
@@ -334,19 +316,23 @@ def _band(share: Floats, trials: Floats | float) -> Band:
     return Band(share, np.where(counted, low, 0.0), np.where(counted, high, 1.0))
 
 
-def _covered_days(held: HeldOutCuts) -> float:
-    """Days that all rows would be of if every day had as many as the whole ones."""
-    assert held.time is not None
-    days = covered_periods(held.time, "day")
-    in_whole = float(held.weight[days.number >= 0].sum())
-    return float(held.weight.sum()) / max(in_whole / max(days.n, 1e-9), 1e-9)
+def _amounts(held: HeldOutCuts, cuts: NDArray[np.intp]) -> tuple[Band, Floats | None]:
+    """Alerts a day above each cut and the most on one day, or alerts in 10,000 rows."""
+    if held.time is not None:
+        alerts = AlertsAPeriod.of(held, held.time, "day")
+        band = Band._make(alerts.interval(held, cuts, LEVEL))
+        return band, _busiest(held, cuts, alerts.periods.place)
+    units = row_units(held.is_rare, held.weight)
+    if held.group is not None:
+        units = (held.row_unit, held.row_unit)
+    of_classes = held.rare[cuts], held.majority[cuts], held.n_rare, held.n_majority
+    rate = WeightedRate(*of_classes, *units)
+    return Band(*(1e4 * each for each in (rate.value, *rate.bounds(LEVEL)))), None
 
 
-def _busiest(held: HeldOutCuts, cuts: NDArray[np.intp]) -> Floats | None:
-    """Greatest number of alerts on one day above each cut."""
-    if held.time is None:
-        return None
-    days, most = covered_periods(held.time, "day").place, np.zeros(len(cuts))
+def _busiest(held: HeldOutCuts, cuts: NDArray[np.intp], days: NDArray[np.intp]) -> Floats:
+    """Greatest number of alerts on one day above each cut; `days` are numbers from 0 on."""
+    most = np.zeros(len(cuts))
     order = np.argsort(days, kind="stable")
     bounds = np.searchsorted(days[order], np.arange(int(days.max()) + 2))
     for first, last in pairwise(bounds):

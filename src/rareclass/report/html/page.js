@@ -27,7 +27,7 @@
     threshold: byId("by-threshold"), alerts: byId("by-alerts"),
     precision: byId("by-precision"), recall: byId("by-recall")
   };
-  var rateOf = function (k) { return (data.hits[k] + data.false_alerts[k]) * data.rate; };
+  var rateOf = function (k) { return data.alerts[k]; };
   var precisionOf = function (k) {
     return data.hits[k] / (data.hits[k] + data.false_alerts[k]);
   };
