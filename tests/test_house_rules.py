@@ -41,14 +41,14 @@ MOST_CODE = {
     "fit": 1842,
     "folds": 429,
     "hunt": 867,
-    "hyperball": 1896,
-    "kernels": 594,
+    "hyperball": 1866,
+    "kernels": 590,
     "labels": 869,
     "metrics": 2118,
     "model": 3926,
-    "moments": 1558,
-    "online": 2327,
-    "ranking": 3669,
+    "moments": 1551,
+    "online": 2323,
+    "ranking": 3659,
     "report": 3079,
     "review": 1047,
     "rows": 1736,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1927,
     "tables": 4130,
 }
-MOST_LINES = {"src/rareclass": 73_693, "tests": 53_928, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_611, "tests": 53_898, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -270,19 +270,6 @@ def test_gap_that_doubles_cannot_close_is_left_to_rounding():
     assert solution.gap <= 1e-13
 
 
-@pytest.mark.parametrize(
-    ("signs", "price", "message"),
-    [
-        ([1, 1], [0.4, 0.4], "sum to 0.8"),
-        ([-1, -1], [1.0, 1.0], "sum to 0.0"),
-        ([1], [1.0, 1.0], "one number for each of the 2 points"),
-    ],
-)
-def test_problem_that_is_none_is_refused(signs, price, message):
-    with pytest.raises(ValueError, match=message):
-        solve_ball(ball_problem(np.eye(2), signs, price), np.zeros(2))
-
-
 def points_of(X, residual=None):
     X = np.asarray(X, float)
     return Points(X, np.zeros(len(X)) if residual is None else residual)
@@ -341,10 +328,6 @@ def test_with_a_kernel_it_is_the_one_class_support_vector_machine():
     np.testing.assert_allclose(depth / np.abs(depth).max(), score / np.abs(score).max(), atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("weight", "nu", "message"),
-    [([1, 1], 0.0, "nu is 0"), ([1, 1], 1.5, "nu is 1.5"), ([0, 0], 0.5, "No row")],
-)
-def test_nothing_to_enclose_is_said(weight, nu, message):
-    with pytest.raises(ValueError, match=message):
-        one_class_center(points_of(np.eye(2)), np.array(weight), nu)
+def test_nothing_to_enclose_is_said():
+    with pytest.raises(ValueError, match="No row"):
+        one_class_center(points_of(np.eye(2)), np.zeros(2))

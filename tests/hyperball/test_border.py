@@ -74,7 +74,8 @@ def test_each_category_may_have_its_own_border():
 def test_a_row_on_the_sphere_is_inside_whatever_rounding_makes_of_its_distance():
     X, y, _ = hidden_cluster()
     ball = ball_of(X, y, C1=0.01, C2=0.1).balls_[0]
-    between = (ball.multipliers > 0.01 * ball.price) & (ball.multipliers < 0.99 * ball.price)
+    share = ball.solution.multipliers / ball.price
+    between = (share > 0.01) & (share < 0.99)
     border = np.flatnonzero(between & (ball.kinds == UNLABELLED))
     assert len(border)
     distances = ball.distances.copy()

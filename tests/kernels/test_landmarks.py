@@ -14,12 +14,9 @@ from made_tables import rare_mixture
 from rareclass import RankRC
 from rareclass.kernels import landmarks as module
 from rareclass.kernels.kernels import Gaussian, Laplace, Linear, Polynomial
-from rareclass.kernels.landmarks import (
-    LandmarkCandidates,
-    choose_landmarks,
-    distinct_landmarks,
-    pivoted_cholesky,
-)
+from rareclass.kernels.landmarks import choose_landmarks, distinct_landmarks, pivoted_cholesky
+from rareclass.labels.two_classes import read_labels
+from rareclass.rows import as_source
 
 X, Y = rare_mixture(120, 30)
 RARE = np.flatnonzero(Y)
@@ -60,8 +57,8 @@ RULES = {
 
 def chosen(rule):
     rng = np.random.RandomState(7)
-    rows = LandmarkCandidates(RARE, lambda: KEPT, X.__getitem__, X.shape[1])
-    found = choose_landmarks(rule, KERNEL, rows, 2**30, rng)
+    labels = read_labels(Y, np.isin(np.arange(len(Y)), KEPT).astype(float), 1, len(Y))
+    found = choose_landmarks(rule, KERNEL, as_source(X), labels, 2**30, rng)
     return found.rows
 
 

@@ -78,6 +78,11 @@ class FitsRows:
         rows = LabelledRows.to_learn_from(rows)
         return self.fit(rows, rows.y, rows.sample_weight)
 
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        return tags
+
 
 def _in_one_blas_thread(name: str, method: Callable) -> Callable:
     """Return the method, which answers for a collection of Dask part by part."""
@@ -312,8 +317,3 @@ class RankScorer(TwoClassScorer):
         scikit-learn's scorers expect larger values for the class that sorts last.
         """
         return self._towards_last(self.score_samples(X) - self.offset_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

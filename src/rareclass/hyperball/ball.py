@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from rareclass.errors import setting
-from rareclass.findings import Finding, FindingKind, Status
+from rareclass.findings import Finding, FindingKind
 from rareclass.hyperball.pool import (
     MAJORITY,
     RARE,
@@ -34,20 +34,19 @@ class Ball(NamedTuple):
 
     label: Any
     space: BallSpace
-    center: np.ndarray  # (p,), in the coordinates of `space`
+    solution: BallSolution  # of Problem 1 (with a margin, as `fit_ball` has it), for all n rows
     squared_radius: float
     is_moved: bool  # whether a margin or slack set the radius apart from that of Problem 1
     rows: np.ndarray  # numbers of the rows that entered the optimisation
     kinds: np.ndarray  # int8: 1 rare, -1 majority, 0 unlabelled
     X: Any  # these rows
-    multipliers: np.ndarray  # the solution of the dual problem
-    price: np.ndarray  # their upper bounds
+    price: np.ndarray  # upper bounds of the multipliers
     distances: np.ndarray  # squared, of the rows to the centre
-    objective_path: tuple  # Problem 1 (with a margin, as `fit_ball` has it) after each outer step
-    gap: float  # relative duality gap of Problem 1
-    n_outer: int  # steps of the two loops
-    n_inner: int
-    status: Status
+
+    @property
+    def center(self) -> np.ndarray:
+        """Centre in the coordinates of `space`, shape (p,)."""
+        return self.solution.center
 
     @property
     def radius(self) -> float:
@@ -57,7 +56,7 @@ class Ball(NamedTuple):
     @property
     def support(self) -> np.ndarray:
         """Numbers of the rows with a multiplier above 0."""
-        return self.rows[self.multipliers > 0.0]
+        return self.rows[self.solution.multipliers > 0.0]
 
     @property
     def found(self) -> np.ndarray:
@@ -73,7 +72,7 @@ class Ball(NamedTuple):
         # For a row on the sphere, or of price 0, the distance decides and not the multiplier.
         inside = self.distances <= self.squared_radius
         if not self.is_moved:
-            inside |= self.multipliers < self.price * (1.0 - _AT_BOUND)
+            inside |= self.solution.multipliers < self.price * (1.0 - _AT_BOUND)
         return np.flatnonzero(inside & (self.kinds == UNLABELLED))
 
     def depth(self, X: Any) -> np.ndarray:
@@ -120,20 +119,14 @@ def fit_ball(
     return Ball(
         label=pool.label,
         space=space,
-        center=solution.center,
+        solution=solution,
         squared_radius=max(squared_radius + slack, 0.0),
         is_moved=bool(margin or slack or settings.radius == SHARE),
         rows=pool.rows,
         kinds=pool.kinds,
         X=pool.X,
-        multipliers=solution.multipliers,
         price=price,
         distances=distances,
-        objective_path=solution.objective_path,
-        gap=solution.gap,
-        n_outer=solution.n_outer,
-        n_inner=solution.n_inner,
-        status=solution.status,
     )
 
 
@@ -238,8 +231,9 @@ def ball_findings(
 
 def stopped_short(ball: Ball) -> Finding:
     """Return the finding of a solver that reached its limit of steps."""
-    values = {"status": str(ball.status), "gap": ball.gap}
-    values |= {"n_outer": ball.n_outer, "n_inner": ball.n_inner}
+    end = ball.solution
+    values = {"status": str(end.status), "gap": end.gap}
+    values |= {"n_outer": end.n_outer, "n_inner": end.n_inner}
     remedy = dict.fromkeys(("max_outer", "max_inner", "tol"), "larger")
     return _finding(ball.label, FindingKind.STOPPED_SHORT, values, remedy)
 

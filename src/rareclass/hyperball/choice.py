@@ -162,7 +162,7 @@ class CandidateBalls(NamedTuple):
                 C1, C2, _, margin, _ = self.tried[k]
                 settings = replace(self.settings, C1=C1, C2=C2, margin=margin)
                 ball = fit_ball(space, points, one, settings, start)
-                start = start._replace(multipliers=ball.multipliers)
+                start = start._replace(multipliers=ball.solution.multipliers)
                 yield k, one, ball
 
 

@@ -148,7 +148,7 @@ def describe(model: FittedBalls) -> Description:
                 n_inside=len(ball.inside),
                 n_kept=int(np.count_nonzero(ball.kinds == UNLABELLED)),
                 share_of_others=float(np.mean(depth >= 0.0)) if len(depth) else 0.0,
-                status=str(ball.status),
+                status=str(ball.solution.status),
             )
         )
         table += _features(model, number, background.X[np.flatnonzero(depth < 0.0)])

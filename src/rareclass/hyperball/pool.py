@@ -20,7 +20,7 @@ from rareclass.kernels.kernels import make_kernel, mean_width, needs_width
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.labels.spelling import plain
 from rareclass.parameters import check_number, check_whole, is_number
-from rareclass.rows import ArrayRows, Block, Rows, RowSource
+from rareclass.rows import ArrayRows, Block, RowSource
 from rareclass.rows.source import equal_rows
 
 # Kinds of rows.
@@ -256,7 +256,8 @@ def gather(
     center, _ = one_class_center(space.points(X_rare), labels.weight_of(rare))
 
     def apart(index: np.ndarray) -> np.ndarray:
-        return distances_to(ArrayRows(source, index, n_jobs=settings.n_jobs), space, center)
+        rows = ArrayRows(source, index, n_jobs=settings.n_jobs)
+        return np.sqrt(rows.map(_block_distances, space, center))
 
     most, kept = settings.max_kept, others
     if len(others) > most:
@@ -288,11 +289,6 @@ def gather(
         n_majority=len(others),
         rare_share=rare_share,
     )
-
-
-def distances_to(rows: Rows, space: InputSpace, center: np.ndarray) -> np.ndarray:
-    """Return the distance of every row to a centre, in one pass: shape (n_rows,)."""
-    return np.sqrt(rows.map(_block_distances, space, center))
 
 
 def _block_distances(block: Block, space: BallSpace, center: np.ndarray) -> np.ndarray:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rareclass.errors import ErrorKind
 from rareclass.kernels.expansion import whiten
 from rareclass.kernels.kernels import Kernel, Matrix, squared_norms
 from rareclass.kernels.landmarks import pivoted_cholesky
@@ -280,7 +279,6 @@ class ShiftedRows:
         self.signs = np.asarray(problem.signs, np.float64)
         self.price = np.asarray(problem.price, np.float64)
         self.plus = self.signs > 0.0
-        self._check(points)
         self.Z: Any = points.features
         if sparse.issparse(points.features):
             self.origin = np.zeros(int(points.features.shape[1]))
@@ -288,20 +286,6 @@ class ShiftedRows:
             self.origin = self._near_the_ball(points)
             self.Z = np.asarray(points.features, np.float64) - self.origin
         self.norms = Points(self.Z, points.residual).squared_norms()
-
-    def _check(self, points: Points) -> None:
-        n = points.n_rows
-        if self.signs.shape != (n,) or self.price.shape != (n,):
-            raise ErrorKind.SHAPE.error(
-                f"signs and price are to have one number for each of the {n} points; their shapes "
-                f"are {self.signs.shape} and {self.price.shape}."
-            )
-        worth = float(self.price[self.plus].sum())
-        if not worth >= 1.0 - _ROUNDING:
-            raise ErrorKind.SETTING.error(
-                f"The prices of the rows of sign +1 sum to {worth}, and are to sum to 1 or more: "
-                "with less, no ball is worth its radius. Raise the prices."
-            )
 
     def _near_the_ball(self, points: Points) -> np.ndarray:
         """Return the mean of the rows that are surely inside; without any, of those that may be."""

@@ -115,15 +115,15 @@ class BallClassifier(ClassifierMixin):
     radius_ = learned("_only_ball.radius", "R, in the units of the distances.")
     rows_ = learned("_only_ball.rows", "Numbers of the rows that entered the optimisation.")
     multipliers_ = learned(
-        "_only_ball.multipliers",
+        "_only_ball.solution.multipliers",
         "Multipliers of ``rows_``: 0 inside, their bound outside, between on the sphere.",
     )
     support_ = learned("_only_ball.support", "Numbers of the rows whose multiplier is above 0.")
     objective_path_ = learned(
-        "_only_ball.objective_path", "Problem 1 after each outer step; it never increases."
+        "_only_ball.solution.objective_path", "Problem 1 after each outer step; it never increases."
     )
-    duality_gap_ = learned("_only_ball.gap", "Relative gap of the last inner problem.")
-    status_ = learned("_only_ball.status", "How the solver ended.")
+    duality_gap_ = learned("_only_ball.solution.gap", "Relative gap of the last inner problem.")
+    status_ = learned("_only_ball.solution.status", "How the solver ended.")
 
     @property
     def center_(self) -> np.ndarray:
@@ -145,7 +145,7 @@ class BallClassifier(ClassifierMixin):
     def n_iter_(self) -> int:
         """Outer steps of the ball that took most."""
         check_is_fitted(self, "balls_")
-        return max(ball.n_outer for ball in self.balls_)
+        return max(ball.solution.n_outer for ball in self.balls_)
 
     @property
     def _only_ball(self) -> Ball:
@@ -177,11 +177,6 @@ class BallClassifier(ClassifierMixin):
 
     def _position(self, label: Any) -> int:
         return int(np.flatnonzero(self.classes_ == label)[0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _block_depths(block: Block, balls: tuple[Ball, ...]) -> np.ndarray:
@@ -339,7 +334,7 @@ class RACH(RACHParameters, BallClassifier, FitsRows, BaseEstimator):
         for finding in found:
             warn(sentence(finding), UserWarning, finding)
         for ball in balls:
-            if ball.status == Status.MAX_ITER:
+            if ball.solution.status == Status.MAX_ITER:
                 short = stopped_short(ball)
                 warn(sentence(short), ConvergenceWarning, short)
         return self

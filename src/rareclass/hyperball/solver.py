@@ -224,8 +224,6 @@ def solve_ball(
     nearby save steps; the projection makes them feasible.
 
     Time: some hundred passes over the rows, and 30 m p^2 with m up to 4 p rows near the sphere.
-    Raises `ValueError` if signs or prices do not fit the points, or prices of sign +1 sum to less
-    than 1.
 
     >>> rows = Points(np.array([[0.0], [1.0], [4.0], [1.5]]), np.zeros(4))
     >>> problem = BallProblem(rows, np.array([1, 1, 1, -1.0]), np.array([np.inf, np.inf, 0.2, 1.0]))
@@ -307,7 +305,7 @@ def one_class_center(
 
     the support vector data description (Tax and Duin, Machine Learning, 2004). A higher nu, in
     (0, 1], draws the centre to the mean of the rows. Of several radii as good a small one is taken:
-    0 for a single row. Raises `ValueError` if nu is out of range or no weight is above 0.
+    0 for a single row. Raises `ValueError` if no weight is above 0.
 
     >>> rows = Points(np.array([[0.0], [1.0], [2.0], [9.0]]), np.zeros(4))
     >>> center, squared_radius = one_class_center(rows, np.ones(4), nu=0.01)
@@ -315,8 +313,6 @@ def one_class_center(
     ([4.5], 20.25)
     """
     weight = np.asarray(weight, np.float64)
-    if not 0.0 < nu <= 1.0:
-        raise ErrorKind.SETTING.error(f"nu is {nu}, and is to be above 0 and at most 1.")
     if not (weight > 0.0).any():
         raise ErrorKind.LABELS.error(
             "No row has a weight above 0: there is nothing to put a ball around."

@@ -8,9 +8,11 @@ from scipy import sparse
 
 from rareclass.errors import ErrorKind
 from rareclass.kernels.kernels import Kernel, Matrix
+from rareclass.labels.two_classes import Labels
 from rareclass.machine import size_text
 from rareclass.parameters import is_whole
-from rareclass.rows.source import as_source, canonical, equal_rows, order_of_values
+from rareclass.rows import RowSource, as_source
+from rareclass.rows.source import canonical, equal_rows, order_of_values
 
 # A residual is a difference of k(x, x) and a sum of squares, each with errors of the kernel's.
 _SAFETY = 8.0
@@ -90,17 +92,13 @@ def distinct_landmarks(candidates: Matrix, rows: np.ndarray | None) -> Landmarks
     )
 
 
-class LandmarkCandidates(NamedTuple):
-    """Training rows that landmarks are chosen from."""
-
-    rare: np.ndarray  # numbers of the rare rows
-    kept: Callable[[], np.ndarray]  # gives those of all rows of weight above 0, increasing
-    take: Callable[[np.ndarray], Matrix]  # gives the rows of an array of numbers
-    n_features: int
-
-
 def choose_landmarks(
-    rule: Any, kernel: Kernel, rows: LandmarkCandidates, memory: int, rng: np.random.RandomState
+    rule: Any,
+    kernel: Kernel,
+    source: RowSource,
+    labels: Labels,
+    memory: int,
+    rng: np.random.RandomState,
 ) -> Landmarks:
     """Landmarks that the `landmarks` parameter of an estimator names; see `RankRC`.
 
@@ -110,40 +108,39 @@ def choose_landmarks(
     Raises `ValueError` when the rule names nothing, or rows that are not there, or points with
     other columns than the rows.
     """
-    given = landmark_points(rule)
-    if given is not None:
-        points = as_source(given)
-        if points.n_features != rows.n_features:
+    if sparse.issparse(rule) or (not isinstance(rule, (str, tuple)) and np.ndim(rule) == 2):
+        points = as_source(rule)
+        if points.n_features != source.n_features:
             raise ErrorKind.SHAPE.error(
-                f"landmarks has {points.n_features} columns, X has {rows.n_features}."
+                f"landmarks has {points.n_features} columns, X has {source.n_features}."
             )
         return distinct_landmarks(points.take(slice(None)), None)
-    is_rare = isinstance(rule, str) and rule == "rare"
-    chosen = rows.rare if is_rare else _chosen_rows(rule, kernel, rows, memory, rng)
-    return distinct_landmarks(rows.take(chosen), chosen)
+    if isinstance(rule, str) and rule == "rare":
+        chosen = labels.rare
+    elif isinstance(rule, tuple):
+        chosen = _counted(rule, kernel, source, labels, memory, rng)
+    else:
+        chosen = _chosen_rows(rule, labels, rng)
+    return distinct_landmarks(source.take(chosen), chosen)
 
 
-def _chosen_rows(
-    rule: Any, kernel: Kernel, rows: LandmarkCandidates, memory: int, rng: np.random.RandomState
-) -> np.ndarray:
-    """Numbers of the rows that a rule names, increasing; see `choose_landmarks`."""
-    if isinstance(rule, tuple):
-        return _counted(rule, kernel, rows, memory, rng)
+def _chosen_rows(rule: Any, labels: Labels, rng: np.random.RandomState) -> np.ndarray:
+    """Numbers of the rows that a rule without a count names, increasing; see `choose_landmarks`."""
     if isinstance(rule, str):
         if rule == "all":
-            return rows.kept()
+            return labels.kept
         if rule == "random":
-            return np.sort(rng.choice(rows.kept(), size=len(rows.rare), replace=False))
+            return np.sort(rng.choice(labels.kept, size=len(labels.rare), replace=False))
     elif isinstance(rule, (int, np.integer)) and not isinstance(rule, bool):
         if rule < 1:
             raise ErrorKind.SETTING.error(f"landmarks={rule} must be at least 1.")
-        kept = rows.kept()
+        kept = labels.kept
         return np.sort(rng.choice(kept, size=min(int(rule), len(kept)), replace=False))
     elif np.ndim(rule) == 1 and len(rule):
         chosen = np.unique(rule)
         if chosen.dtype.kind not in "iu":
             raise ErrorKind.SETTING.error(f"landmarks holds {chosen.dtype}, not row numbers.")
-        missing = np.setdiff1d(chosen, rows.kept())
+        missing = np.setdiff1d(chosen, labels.kept)
         if len(missing):
             raise ErrorKind.SETTING.error(
                 f"landmarks names row {missing[0]}, which is not a training row of weight > 0."
@@ -155,41 +152,27 @@ def _chosen_rows(
     )
 
 
-def landmark_points(rule: Any) -> Any | None:
-    """The matrix of points when the rule is one, else None."""
-    is_matrix = not isinstance(rule, (str, tuple)) and np.ndim(rule) == 2
-    return rule if is_matrix or sparse.issparse(rule) else None
-
-
-class CountedRule(NamedTuple):
-    """A number of landmarks: ("rare", k), ("rare", k, selection) or ("rare+majority", k)."""
-
-    name: str
-    k: int
-    selection: str
-
-    @classmethod
-    def of(cls, rule: tuple) -> "CountedRule":
-        """Read a tuple; `ValueError` where it is none of the three."""
-        name, k, selection = (*rule, "kmeans++", None, None)[:3]
-        if (
-            len(rule) > (3 if name == "rare" else 2)
-            or name not in _COUNTED
-            or selection not in _SELECTIONS
-            or not is_whole(k)
-        ):
-            raise ErrorKind.SETTING.error(
-                f"landmarks={rule!r} is not ('rare', k), ('rare', k, 'pivoted_cholesky') or "
-                "('rare+majority', k) with k a whole number of at least 1."
-            )
-        return cls(name, int(k), selection)
-
-
 def _counted(
-    rule: tuple, kernel: Kernel, rows: LandmarkCandidates, memory: int, rng: np.random.RandomState
+    rule: tuple,
+    kernel: Kernel,
+    source: RowSource,
+    labels: Labels,
+    memory: int,
+    rng: np.random.RandomState,
 ) -> np.ndarray:
-    """Rows that a `CountedRule` chooses, increasing."""
-    (name, k, selection), rare = CountedRule.of(rule), rows.rare
+    """Rows of ("rare", k), ("rare", k, selection) or ("rare+majority", k), increasing."""
+    name, k, selection = (*rule, "kmeans++", None, None)[:3]
+    if (
+        len(rule) > (3 if name == "rare" else 2)
+        or name not in _COUNTED
+        or selection not in _SELECTIONS
+        or not is_whole(k)
+    ):
+        raise ErrorKind.SETTING.error(
+            f"landmarks={rule!r} is not ('rare', k), ('rare', k, 'pivoted_cholesky') or "
+            "('rare+majority', k) with k a whole number of at least 1."
+        )
+    k, rare = int(k), labels.rare
     if selection == "pivoted_cholesky" and 8 * len(rare) * k > memory:
         raise ErrorKind.MEMORY.error(
             f"landmarks={rule!r}: the factor of {len(rare):,} rare rows takes "
@@ -197,14 +180,14 @@ def _counted(
             f"pass ('rare', {k}), which picks by k-means++."
         )
     if name == "rare+majority":
-        majority = np.setdiff1d(rows.kept(), rare, assume_unique=True)
+        majority = np.setdiff1d(labels.kept, rare, assume_unique=True)
         drawn = rng.choice(majority, size=min(k, len(majority)), replace=False)
         return np.sort(np.concatenate([rare, drawn]))
     if len(rare) <= k:
         return rare
     if selection == "pivoted_cholesky":
-        return rare[np.sort(pivoted_cholesky(kernel, rows.take(rare), k))]
-    return spread_out(rare, rows.take, k, rng)
+        return rare[np.sort(pivoted_cholesky(kernel, source.take(rare), k))]
+    return spread_out(rare, source.take, k, rng)
 
 
 def spread_out(

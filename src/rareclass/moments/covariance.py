@@ -212,7 +212,13 @@ class Full:
             return FittedCovariance(metric, 0.0, was_singular=True, floor=floor)
         rho = normal_shrinkage(moments)
         added = max(rho / max(1.0 - rho, _LEAST_RIDGE), _LEAST_RIDGE) * unit
-        metric = _sure(_with_ridge(moments.covariance, added))
+        metric = DenseMetric.of(_with_ridge(moments.covariance, added))
+        if metric is None:
+            raise ErrorKind.NOT_REACHABLE.error(
+                "the covariance of the majority has no inverse even with a small ridge: features "
+                "differ too much in scale.",
+                "Standardise the features, or pass a larger ridge=.",
+            )
         return FittedCovariance(metric, added, was_singular=True)
 
 
@@ -365,18 +371,6 @@ def _with_ridge(covariance: np.ndarray, ridge: float) -> np.ndarray:
     moved: np.ndarray = covariance.copy()
     moved.flat[:: len(moved) + 1] += ridge
     return moved
-
-
-def _sure(covariance: np.ndarray) -> DenseMetric:
-    """Return the metric of a covariance that should have one."""
-    metric = DenseMetric.of(covariance)
-    if metric is None:
-        raise ErrorKind.NOT_REACHABLE.error(
-            "the covariance of the majority has no inverse even with a small ridge: features "
-            "differ too much in scale.",
-            "Standardise the features, or pass a larger ridge=.",
-        )
-    return metric
 
 
 def _singular(ridge: float) -> InputError:

@@ -105,8 +105,6 @@ class DualProblem:
         self.norms = np.empty(len(upper))
         jit._squared_norms(self.rows, self.norms)
         self.is_hard = bool(np.isinf(upper).any())
-        if self.is_hard and not np.isin(upper, (0.0, np.inf)).all():
-            raise ValueError("upper is to be inf for all rows (but those of 0), or for none")
         self._used = upper > 0.0
         self.longest = float(np.sqrt(self.norms[self._used].max(initial=0.0)))
         if self.is_hard and (self.norms[self._used] <= (NEAREST * self.longest) ** 2).any():
@@ -117,10 +115,6 @@ class DualProblem:
         """Set v = A'alpha and g = left'alpha, the arrays that the passes keep up to date."""
         jit._combine(self.rows, alpha, self.v, self.g)
         return self.v, self.g
-
-    def clipped(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the nearest point of the box."""
-        return np.clip(np.asarray(alpha, np.float64), 0.0, self.upper)
 
     @cached_property
     def row_cost(self) -> float:
@@ -234,7 +228,7 @@ def solve_dual(
     ([0.5, 1.0], [1.0])
     """
     problem = DualProblem(rows, np.asarray(upper, np.float64))
-    alpha = np.zeros(len(problem.upper)) if start is None else problem.clipped(start)
+    alpha = np.zeros(len(upper)) if start is None else np.clip(start, 0.0, problem.upper)
     order = VisitOrder(np.array([seed], np.uint64), np.arange(len(alpha)))
     # 1.
     point, n_iter = _descend_while_it_pays(problem, alpha, order, tol, (max_iter + 1) // 2)

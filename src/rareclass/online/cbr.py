@@ -9,7 +9,7 @@ import numpy as np
 from rareclass.machine import check_fits
 from rareclass.online import _cbr_full_jit, _sparse_pairs_jit
 from rareclass.online._vectors_jit import LANES, aligned
-from rareclass.online.ranker import Learned, OnlineRanker, buffer_offset
+from rareclass.online.ranker import Learned, OnlineRanker
 from rareclass.online.state import DenseBuffers, SparseBuffers, check_buffer, share_of_others, slots
 from rareclass.parameters import check_choice, check_number
 
@@ -187,9 +187,6 @@ class CBR(OnlineRanker):
 
     def _coef(self, state: Any) -> np.ndarray:
         return state.mean
-
-    def _offset(self, state: Any) -> float:
-        return buffer_offset(*state.buffers.scores(self._coef(state)))
 
     def _grown(self, state: Any, n_features: int) -> Any:
         more = n_features - len(state.mean)

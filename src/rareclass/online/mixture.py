@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.errors import ErrorKind
+from rareclass.estimators.estimator import learned
 from rareclass.metrics import average_precision, precision_at_k
 from rareclass.online import _mixture_jit
 from rareclass.online.cbr import CBR
@@ -192,11 +193,9 @@ class OnlineMixture(OnlineRanker):
     random_state: Any = None
     pos_label: Any = None
 
-    @property
-    def weights_(self) -> np.ndarray:
-        """Weights of the members, and behind them of the stack: 1 in all."""
-        weights: np.ndarray = self.state_.record.weights
-        return weights
+    weights_ = learned(
+        "state_.record.weights", "Weights of the members, and behind them of the stack: 1 in all."
+    )
 
     def _check_parameters(self) -> None:
         check_number("half_life", self.half_life, "a finite number above 0")

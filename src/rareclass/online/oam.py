@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rareclass.online._sparse_pairs_jit import learn
-from rareclass.online.ranker import Learned, OnlineRanker, buffer_offset
+from rareclass.online.ranker import Learned, OnlineRanker
 from rareclass.online.state import SparseBuffers, check_buffer, slots
 from rareclass.parameters import check_number
 
@@ -97,6 +97,3 @@ class OAM(OnlineRanker):
             *rows, sign, float(self.C) * step, slot, state.coef, None, *buffers, None, 0.0, scores
         )
         return state._replace(buffers=buffers), scores
-
-    def _offset(self, state: OAMState) -> float:
-        return buffer_offset(*state.buffers.scores(state.coef))

@@ -121,9 +121,9 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
             if isinstance(part, SparseBuffers):
                 part.check_within(n_features)
 
-    @abstractmethod
     def _offset(self, state: Any) -> float:
-        """The score above which a row is called rare."""
+        """The score above which a row is called rare: of buffered rows where there are some."""
+        return buffer_offset(*state.buffers.scores(self._coef(state)))
 
     def _grown(self, state: Any, n_features: int) -> Any:
         """The state with more features: new ones have weight 0 and the prior's variance."""

@@ -67,11 +67,6 @@ class RanksLevels(ClassifierMixin):
         codes = encode(y, self.classes_)[1]
         return mauc(codes, self.score_samples(X), sample_weight)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 @dataclass(eq=False, repr=False)
 class OrdinalRankRC(RanksLevels, KernelMachine):

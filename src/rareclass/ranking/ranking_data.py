@@ -28,7 +28,7 @@ from rareclass.kernels.expansion import (
     whiten,
 )
 from rareclass.kernels.kernels import KERNELS, FeatureScaled, given_width, make_kernel, mean_width
-from rareclass.kernels.landmarks import LandmarkCandidates, Landmarks, choose_landmarks
+from rareclass.kernels.landmarks import Landmarks, choose_landmarks
 from rareclass.labels.two_classes import Labels
 from rareclass.machine import parse_bytes, size_text
 from rareclass.ranking.losses import LabellingLoss, Loss
@@ -116,11 +116,8 @@ def prepare(data: RankingData, several: bool = False) -> "PreparedRanking":
     if data.scales is not None:
         kernel = FeatureScaled(kernel, data.scales)
     memory = parse_bytes(settings.memory)
-    candidates = LandmarkCandidates(
-        labels.rare, lambda: labels.kept, source.take, source.n_features
-    )
     rng = check_random_state(settings.random_state)
-    landmarks = choose_landmarks(settings.landmarks, kernel, candidates, memory, rng)
+    landmarks = choose_landmarks(settings.landmarks, kernel, source, labels, memory, rng)
     points, n_rows = landmarks.points, len(labels.majority)
     n_landmarks = points.shape[0]
     at_once, for_kernel = _share_out(memory, n_landmarks, len(labels.rare), source.dtype)

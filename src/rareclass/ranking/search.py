@@ -288,12 +288,9 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         # Among equals the smoothest model: the widest kernel, and the largest lam.
         place = np.argsort(np.lexsort((-named["lam"], -named["width"])))
         best = self._choose(named, scores, place, more, tie)
-        ends = np.cumsum([each.scores.shape[2] for each in tried])
-        which = int(np.searchsorted(ends, best, side="right"))
-        of = tried[which]
-        place = best - int(ends[which]) + of.scores.shape[2]
-        self.best_lam_, self.best_width_ = of.lams[place], of.width
-        return of, place
+        of, number = [(each, k) for each in tried for k in range(len(each.lams))][best]
+        self.best_lam_, self.best_width_ = of.lams[number], of.width
+        return of, number
 
     def _results_of(self, tried: _Tried) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Parameters of the candidates of one width, and their results other than scores."""
