@@ -45,14 +45,19 @@ def run(*words, code=0):
 
 
 def json_of(*words):
-    return json.loads(printed(*words, "--json", "-"))
+    return json.loads(printed(*words, "--json", "-"), parse_float=fraction)
 
 
 def run_with_json(*words):
     with TemporaryDirectory() as folder:
         file = Path(folder) / "numbers.json"
         printed = run(*words, "--json", file)
-        return printed, json.loads(file.read_text())
+        return printed, json.loads(file.read_text(), parse_float=fraction)
+
+
+def fraction(text):
+    assert not text.endswith(".0"), f"{text} is a whole number"
+    return float(text)
 
 
 def complaint(*words):

@@ -11,6 +11,7 @@ from rareclass.errors import InputError
 from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import find_token
 from rareclass.serving.request_rows import RefusedError
+from rareclass.serving.service import PATHS
 from serving.conftest import ROW
 
 TOKEN = b"a-token-of-many-letters"
@@ -98,12 +99,15 @@ def test_a_failure_is_json_without_a_trace(serve, model, fitted):
 
 
 def test_unknown_paths_and_methods_are_told_as_the_rest(client):
-    for path, method, status in (("/", "GET", 404), ("/score", "GET", 405)):
-        answer = client.request(method, path)
-        assert answer.status_code == status
-        assert answer.json()["errors"][0]["message"]
-    assert "POST /score" in client.get("/score/").json()["errors"][0]["remedy"]
-    assert client.get("/score").headers["allow"] == "POST"
+    answer = client.get("/score/")
+    assert answer.status_code == 404
+    assert "POST /score" in answer.json()["errors"][0]["remedy"]
+    for path, right in PATHS.items():
+        for wrong in {"GET", "POST", "PUT", "PATCH", "DELETE"} - {right}:
+            answer = client.request(wrong, path)
+            assert answer.status_code == 405
+            assert right in answer.headers["allow"].split(", ")
+            assert f"{right} {path}" in answer.json()["errors"][0]["remedy"]
 
 
 def test_without_the_token_nobody_gets_in(serve):

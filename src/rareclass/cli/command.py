@@ -302,24 +302,26 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def as_json(data: Any, is_ascii: bool = False) -> str:
-    """Return numbers as JSON that any reader takes: NaN and the infinite become null.
+    """Return numbers as JSON that any reader takes: 3.0 is 3, NaN and the infinite become null.
 
-    >>> print(as_json({"a": float("nan"), "b": [1.5]}))
+    >>> print(as_json({"a": float("nan"), "b": [1.5, 120.0]}))
     {
       "a": null,
       "b": [
-        1.5
+        1.5,
+        120
       ]
     }
     """
-    return json.dumps(_finite(data), indent=2, ensure_ascii=is_ascii)
+    return json.dumps(_plain(data), indent=2, ensure_ascii=is_ascii)
 
 
-def _finite(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(name): _finite(each) for name, each in value.items()}
+        return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return value
+        return [_plain(each) for each in value]
+    if not isinstance(value, float):
+        return value
+    is_whole = value.is_integer() and abs(value) < 2**53  # beyond, a count is not exact
+    return int(value) if is_whole else value if abs(value) < float("inf") else None

@@ -202,7 +202,8 @@ async def _framework_refuses(request: Request, error: Exception) -> Response:
         listed = ", ".join(f"{method} {path}" for path, method in PATHS.items())
         raise refused(404, "path", "There is nothing here.", f"There are: {listed}.")
     headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
-    raise refused(error.status_code, "method", f"{error.detail}.", "", **headers)
+    remedy = f"Send {PATHS[request.url.path]} {request.url.path}."
+    raise refused(error.status_code, "method", f"{error.detail}.", remedy, **headers)
 
 
 class _Server(uvicorn.Server):
