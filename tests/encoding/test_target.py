@@ -1,5 +1,8 @@
 """Which labels are the rare class."""
 
+import datetime as dt
+from zoneinfo import ZoneInfo
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,6 +11,7 @@ from faults import refused
 from rareclass.encoding.target import labels_as_text, read_rare_or_rest
 from rareclass.errors import ErrorKind
 from rareclass.labels.spelling import label_value
+from rareclass.labels.two_classes import label_array
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["none", "-", "?", "x"])])
@@ -37,8 +41,22 @@ def test_long_whole_numbers_are_different_labels():
     assert label_value("9007199254740991.0") == label_value("9007199254740991") == 2.0**53 - 1
 
 
-@pytest.mark.parametrize("cells", [[[1]], [{"a": 1}, None], [b"a", b"b"], np.ones(1, "m8[ms]")])
-def test_lists_bytes_and_durations_are_no_labels(cells):
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [[1]],
+        [{"a": 1}, None],
+        [b"a", b"b"],
+        np.ones(1, "m8[ms]"),
+        [dt.time(1), None],
+        [dt.datetime(2024, 1, 1, tzinfo=dt.UTC)],
+        [None, dt.datetime(2024, 1, 1, tzinfo=ZoneInfo("Asia/Tokyo"))],
+    ],
+)
+def test_types_that_are_no_labels_are_refused_from_a_column_and_in_python(cells):
+    cells = pl.Series("y", cells)
     for read in (labels_as_text, lambda y: read_rare_or_rest(y, "a")):
         with refused(ErrorKind.LABELS, column="y"):
-            read(pl.Series("y", cells))
+            read(cells)
+    with refused(ErrorKind.LABELS):
+        label_array(np.array([*cells.drop_nulls(), None], dtype=object)[:-1])

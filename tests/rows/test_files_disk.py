@@ -289,6 +289,9 @@ def test_parts_that_differ_are_named(tmp_path):
     assert from_table(tmp_path, "y", columns=["a", "b"]).shape == (1900, 2)
     pq.write_table(table(X, y=np.where(y, "x", "y")), odd)
     refused(lambda: from_table(tmp_path, "y"), str(odd), "target 'y' holds string")
+    zoned = pa.array(y.astype(np.int64), pa.timestamp("ms", "UTC"))
+    pq.write_table(table(X).append_column("y", zoned), odd)
+    refused(lambda: from_table(odd, "y"), str(odd), "target 'y' holds timestamp[ms, tz=UTC]")
     pq.write_table(table(X, y=y.astype(np.int8)), odd)
     assert from_table(tmp_path, "y").y.dtype == np.int64
     (tmp_path / "_notes.parquet").write_text("kept by another program")

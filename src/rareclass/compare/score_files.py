@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from rareclass.compare.score_columns import Comparison, compare_scores
-from rareclass.encoding.target import Positive, is_rare, label_counts, labels_as_text
+from rareclass.encoding.target import Positive, is_rare, label_counts, labels_as_text, names_as_text
 from rareclass.errors import ErrorKind, InputError, counted, missing_column, name_hint, setting
 from rareclass.labels.spelling import label_value
 from rareclass.model.targets import rare_target
@@ -148,7 +148,7 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
     if files.weight is not None:
         weight = _weights(_beside(tables, files.weight, "weight"), files.weight)
     if files.by is not None:
-        by = labels_as_text(_beside(tables, files.by, "by")).to_numpy()
+        by = names_as_text(_beside(tables, files.by, "by")).to_numpy()
     return ReadScores(columns, homes, rare.rare_label, y, groups, weight, by)
 
 
@@ -219,7 +219,7 @@ def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
 def _ids(table: ScoreTable, name: str) -> pl.Series:
     if name not in table.frame.columns:
         raise missing_column(str(table.path), name, table.frame.columns)
-    ids = labels_as_text(table.frame[name])
+    ids = names_as_text(table.frame[name])
     _check_full(table, name, ids)
     if (row := _first(ids.is_duplicated())) is not None:
         again = np.flatnonzero((ids == ids[row]).to_numpy())[1] + 1

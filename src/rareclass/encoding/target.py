@@ -32,21 +32,29 @@ def labels_as_text(cells: pl.Series) -> pl.Series:
     >>> labels_as_text(pl.Series([1.0, None, 0.0])).to_list()
     ['1', None, '0']
     """
-    text = label_cells(cells)
-    if not is_text_type(cells.dtype):
-        return text
-    # Unlike in a feature, "none" or "?" may be a label: only nothing visible at all is empty.
+    return names_as_text(label_cells(cells))
+
+
+def names_as_text(cells: pl.Series) -> pl.Series:
+    """Return names of rows, or of parts of them, as `labels_as_text` does, of every usable type."""
+    # Unlike in a feature, "none" or "?" may be a name: only nothing visible at all is empty.
+    text = cells.cast(pl.String) if is_text_type(cells.dtype) else read_strings(cells)
     stripped = text.str.replace_all(_INVISIBLE_ENDS, "")
     whole = stripped.str.replace(r"^([+-]?\d+)\.0+$", "${1}")
     return whole.set(whole == "", None)
 
 
 def label_cells(cells: pl.Series) -> pl.Series:
-    """Return labels as a file would hold them; `InputError` for lists, bytes and durations."""
+    """Return labels as a file would hold them.
+
+    Raises `InputError` for the types that are no labels in Python either (`label_array`): lists,
+    bytes, durations, times of day, and times of a zone.
+    """
     if is_text_type(cells.dtype):
         return cells.cast(pl.String)
-    is_unfit = cells.dtype == pl.Duration or reading_of_type(cells.dtype) is None
-    if is_unfit and cells.null_count() < len(cells):
+    read = None if cells.dtype == pl.Duration else reading_of_type(cells.dtype)
+    is_fit = read is not None and not read.zone and not read.number_format
+    if not is_fit and cells.null_count() < len(cells):
         raise ErrorKind.LABELS.error(
             f"The target {cells.name!r} holds cells of type {type_name(cells.dtype)}.",
             "Give a column of words, numbers, dates or truth values.",

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import labels_as_text
+from rareclass.encoding.target import names_as_text
 from rareclass.errors import ErrorKind, counted, name_hint, setting
 from rareclass.labels.states import CheckReason
 from rareclass.metrics.checked import CheckedMeasures, CheckedSample, CheckMethod, checked_measures
@@ -169,7 +169,7 @@ def _read_checks(file: TableFile, labels: tuple[str, ...]) -> pl.DataFrame:
         )
     if CHANCE not in cells.columns:
         cells = cells.with_columns(pl.lit(None, pl.Float64).alias(CHANCE))
-    texts = cells.select(labels_as_text(cells[name]) for name in (*names, LABEL, REASON, CHANCE))
+    texts = cells.select(names_as_text(cells[name]) for name in (*names, LABEL, REASON, CHANCE))
     chance = texts[CHANCE].cast(pl.Float64, strict=False)
     known = [None, *labels]
     for name, is_odd, among, kind in (

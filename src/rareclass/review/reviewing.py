@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import pairwise_distances_argmin
 
 from rareclass.encoding.hunt import HuntEncoder
-from rareclass.encoding.target import labels_as_text
+from rareclass.encoding.target import names_as_text
 from rareclass.encoding.typed_table import read_as_trained
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.rare_classifier import RareClassifier
@@ -423,7 +423,7 @@ def read_verdicts(
     note = f"review {NOTE}"
     names += [note] if note in file.columns else []
     cells = fetch(file, names)
-    keys, labels, *notes = (labels_as_text(cells[name]).fill_null("") for name in names)
+    keys, labels, *notes = (names_as_text(cells[name]).fill_null("") for name in names)
     lines = enumerate(zip(keys, labels, *notes, strict=True), start=1)
     said = {
         row: Verdict(key, label, None, "".join(note), corrects, place=f"{file.path}, row {row}")

@@ -365,7 +365,7 @@ def _label_type(parts: Sequence[tuple[Location, pa.Schema]], target: str) -> pa.
     def type_in(path: Location, schema: pa.Schema) -> pa.DataType:
         kind = schema.field(target).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if pa.types.is_nested(kind):
+        if pa.types.is_nested(kind) or (pa.types.is_timestamp(kind) and kind.tz):
             raise ErrorKind.LABELS.error(
                 f"{path}: the target {target!r} holds {kind}, not labels.",
                 "Name a column of numbers, truth values or strings as target=.",

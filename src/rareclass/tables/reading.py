@@ -91,7 +91,8 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
     """
     numbers, is_text, is_too_large = parse_numbers(cells, reading)
     if is_text.any():
-        raise _wrong_cell(cells, is_text, first_row, "holds text", "numbers")
+        what = "the truth value" if cells.dtype == pl.Boolean else "text"
+        raise _wrong_cell(cells, is_text, first_row, f"holds {what}", "numbers")
     if is_too_large.any():
         position = int(is_too_large.arg_max() or 0)
         raise ErrorKind.CELL.error(
