@@ -1,6 +1,8 @@
 """Training: copies of rows, and what is refused beforehand."""
 
 import datetime as dt
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -24,7 +26,8 @@ from rareclass.folds.dealing import group_numbers, read_times
 from rareclass.metrics.held_out_cuts import GROUPED
 from rareclass.model.facts import facts_as_json
 from rareclass.model.threshold import DecisionRule, with_threshold
-from rareclass.tables.table_file import open_table
+from rareclass.tables.reading import is_usable
+from rareclass.tables.table_file import open_rows, open_table
 
 
 def noise(path, n_copies):
@@ -215,7 +218,7 @@ def test_groups_named_by_long_numbers_are_told_apart(tmp_path, suffix):
     table = pl.DataFrame({"x": k % 7, "who": 2**60 + k // 3, "y": (k % 5 == 0).astype(int)})
     getattr(table, f"write_{suffix}")(path)
     data = read_training_set(open_table(path), FitSettings("y", groups="who"))
-    who = data.beside_of("who")
+    who = data.groups
     assert who is not None
     assert sorted(set(who)) == sorted(map(str, set(table["who"])))
     assert [column.name for column in data.columns if column.is_used] == ["x"]
@@ -229,18 +232,45 @@ def test_groups_named_by_long_numbers_are_told_apart(tmp_path, suffix):
         ("time", [[1], [2]]),
         ("time", [True, False]),
         ("time", [dt.time(1), dt.time(2)]),
+        ("time", [dt.timedelta(1), dt.timedelta(2)]),
+        ("time", np.array([1, 2], "m8[ns]")),
+        ("groups", [b"a", b"b"]),
+        *(("groups", [mark, "a"]) for mark in ("NA", " ", "n/a", "?", None)),
     ],
 )
 def test_what_is_no_group_and_no_time_is_refused_from_a_file_and_in_python(tmp_path, option, cells):
     rows = pl.DataFrame({"x": [k % 7 + 0.5 for k in range(40)], "y": [0, 0, 0, 1] * 10})
-    rows.with_columns(g=pl.Series(cells * 20)).write_parquet(tmp_path / "t.parquet")
+    column = pl.Series("g", pl.Series(cells).gather([0, 1] * 20))
+    rows.with_columns(column).write_parquet(tmp_path / "t.parquet")
     settings = FitSettings(target="y", **{option: "g"})
-    with refused(ErrorKind.CELL, column="g"):
-        data = read_training_set(open_table(tmp_path / "t.parquet"), settings)
-        data.beside_of("g") if option == "groups" else data.times_of("g")
+    for table in (tmp_path / "t.parquet", rows.with_columns(column)):
+        with refused(ErrorKind.CELL, column="g", row=1):
+            read_training_set(open_rows(table), settings)
     read = group_numbers if option == "groups" else read_times
-    with refused(ErrorKind.CELL, column=option, row=0):
-        read(np.array([*cells * 20, None], dtype=object)[:-1], 40)
+    objects = np.array([*column.to_list(), None], dtype=object)[:-1]
+    typed = (column, column.to_numpy()) if is_usable(column.dtype) else ()
+    for values in (objects, *typed):
+        with refused(ErrorKind.CELL, column=option, row=0):
+            read(values, 40)
+
+
+NAMES = ["a", " a", "a\t", "A", "1", "1.0", "1.50", "1.5", "true", "True", "007", "7", "10:30"]
+NAMES += ["10:30:00", "$5", "5", "Yes", "yes", "2024-01-02", "2024-1-2", "none so far", "1,5"]
+
+
+@given(st.lists(st.sampled_from(NAMES), min_size=4, max_size=12))
+@example(NAMES)
+@example(["unknown", *map(str, range(40))])
+def test_groups_of_a_table_are_the_same_wherever_it_comes_from(named):
+    table = pl.DataFrame({"x": np.arange(len(named)) + 0.5, "y": 0, "g": named})
+    table = table.with_columns(y=pl.Series([1] + [0] * (len(named) - 1)))
+    numbers = group_numbers(named, len(named))
+    with TemporaryDirectory() as folder:
+        for suffix in ("csv", "parquet", "ndjson"):
+            path = Path(folder) / f"t.{suffix}"
+            getattr(table, f"write_{suffix}")(path)
+            data = read_training_set(open_table(path), FitSettings("y", groups="g"))
+            assert group_numbers(data.groups, len(named)).tolist() == numbers.tolist()
 
 
 @pytest.mark.parametrize("groups", [None, "who"])

@@ -244,7 +244,7 @@ TIMES = np.array([f"2026-01-{1 + k:02d}" for k in range(28)] * 2)[:N]
         (RareTimeSplit(1, gap=N), Y, None, "No number of folds is possible"),
         (RareTimeSplit(), Y, np.array(["soon"] * N), "time: 'soon' at row 0 is not a time"),
         (RareTimeSplit(), Y, ["2026-01-01", "NaT"] * (N // 2), "'NaT' at row 1 is not a time"),
-        (RareTimeSplit(), Y, np.arange(N) % 2 == 0, "time: 'True' at row 0 is not a time"),
+        (RareTimeSplit(), Y, np.arange(N) % 2 == 0, "time: True at row 0 is not a time"),
         (RareTimeSplit(), Y, [*range(N - 1), np.nan], "time has no value at row 39"),
         (RareTimeSplit(gap=-1), Y, TIMES, "gap=-1 must be a length of time"),
         (RareTimeSplit(gap=True), Y, None, "gap=True must be a length of time"),

@@ -124,9 +124,7 @@ def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
     what, possible = "distinct rows", int(min(data.rare.sum(), (~data.rare).sum()))
     if settings.groups is not None:
         what = f"groups by {settings.groups}"
-        group = group_numbers(
-            data.beside_of(settings.groups), len(data.y), setting("groups", settings.groups)
-        )
+        group = group_numbers(data.groups, len(data.y), setting("groups", settings.groups))
         possible = min(possible, most_folds(data.rare, group))
     if possible < settings.folds:
         raise ErrorKind.TOO_FEW_ROWS.error(
@@ -173,8 +171,8 @@ def compare_on(
         data.y.astype(int),
         methods,
         settings.folds,
-        groups=data.beside_of(settings.groups),
-        time=data.times_of(settings.time),
+        groups=data.groups,
+        time=data.time,
         sample_weight=data.weight,
         k=[None, *sorted(settings.ks)],
         pos_label=1,

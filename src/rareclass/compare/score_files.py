@@ -15,6 +15,7 @@ from rareclass.labels.spelling import label_value
 from rareclass.model.targets import rare_target
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
+from rareclass.tables.reading import group_words
 from rareclass.tables.table_file import TablePlace, fetch, named_columns, open_table
 
 # Usual names of a column of scores; the first that exists is taken.
@@ -143,7 +144,10 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
             "There is only one column of scores, and nothing to compare.",
             "Give two files of scores, or name two columns of a file.",
         )
-    groups = None if files.groups is None else _beside(tables, files.groups).to_numpy()
+    groups = None
+    if files.groups is not None:
+        cells = _beside(tables, files.groups)
+        groups = group_words(cells, np.arange(1, len(cells) + 1), setting("groups")).to_numpy()
     weight, by = None, None
     if files.weight is not None:
         weight = _weights(_beside(tables, files.weight, "weight"), files.weight)

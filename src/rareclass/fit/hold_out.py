@@ -86,8 +86,8 @@ def plan_hold_out(data: TrainingSet, settings: FitSettings, notes: list[str]) ->
         none = "No rows were held out: there is no estimate of how good the model is."
         notes.append(NO_ESTIMATE if share else none)
         return HoldOutPlan(everything, everything[:0], by, share)
-    if settings.time is not None:
-        kept, held_out = _latest(data, settings.time, share)
+    if data.time is not None:
+        kept, held_out = _latest(data, data.time, share)
     elif settings.groups is not None:
         kept, held_out = _whole_groups(data, settings.groups, share, settings.seed)
     else:
@@ -109,7 +109,7 @@ def _estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
     n_folds = min(settings.folds, n_rare, len(data.y) - n_rare)
     group, name = None, settings.groups
     if name is not None:
-        group = group_numbers(data.beside_of(name), len(data.y), setting("groups", name))
+        group = group_numbers(data.groups, len(data.y), setting("groups", name))
         n_folds = min(settings.folds, most_folds(data.rare, group))
     if n_folds < 2:
         return []
@@ -117,10 +117,8 @@ def _estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
     return list(parts.split(data.y, data.rare, group))
 
 
-def _latest(data: TrainingSet, name: str, holdout: float) -> Split:
+def _latest(data: TrainingSet, time: NDArray[Any], holdout: float) -> Split:
     """The last of so many stretches of time that hold as many rare rows each."""
-    time = data.times_of(name)
-    assert time is not None
     n_moments = len(np.unique(time[data.rare]))
     n_before = max(1, min(round(1.0 / holdout) - 1, n_moments - 1))
     folds = splitter_for(n_before, seed=0, time=time).split(data.y, data.rare, time)
@@ -129,7 +127,7 @@ def _latest(data: TrainingSet, name: str, holdout: float) -> Split:
 
 def _whole_groups(data: TrainingSet, name: str, holdout: float, seed: int) -> Split:
     """One of as many parts of the groups as the share asks for."""
-    group = group_numbers(data.beside_of(name), len(data.y), setting("groups", name))
+    group = group_numbers(data.groups, len(data.y), setting("groups", name))
     n_parts = max(2, min(round(1.0 / holdout), len(np.unique(group[data.rare]))))
     parts = splitter_for(n_parts, seed, groups=group).split(data.y, data.rare, group)
     return next(iter(parts))

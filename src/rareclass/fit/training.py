@@ -208,7 +208,7 @@ class _Training:
     def __init__(self, data: TrainingSet, settings: FitSettings) -> None:
         self.data, self.settings = data, settings
         self.notes: list[str] = []
-        self.time = data.times_of(settings.time)
+        self.time = data.time
         self.plan = plan_hold_out(data, settings, self.notes)
         self.judged: ScoredRows | None = None
 
@@ -237,8 +237,7 @@ class _Training:
             X = encode_on_disk(encoder, data.rows, data.y, data.rare, data.weight, settings.seed)
         else:
             X = encoder.fit_transform(data.rows, data.y, data.weight)
-        groups = data.beside_of(settings.groups)
-        time = data.times_of(settings.time) if groups is None else None
+        groups, time = data.groups, data.time if data.groups is None else None
         rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time, data.which)
         model = method.fit(rows, terms_of(data.y, settings, share), notes)
         if method.reads_types:
@@ -290,7 +289,7 @@ class _Training:
 
     def _in_groups(self, judged: ScoredRows) -> ScoredRows:
         """Return rows with a number for each group; one row that stands for copies is a group."""
-        group = self.data.beside_of(self.settings.groups)
+        group = self.data.groups
         if judged.places is None or (group is None and self.data.weight is None):
             return judged
         places = judged.places

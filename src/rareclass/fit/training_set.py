@@ -32,11 +32,10 @@ from rareclass.model.targets import FoundLabels, RareClassFacts, TargetFacts
 from rareclass.model.threshold import DecisionRule
 from rareclass.rows.source import equal_rows
 from rareclass.tables import ColumnSettings
-from rareclass.tables.cells import TIME_OF_DAY, type_name
 from rareclass.tables.columns import Column
-from rareclass.tables.reading import HOW_TO_WRITE_TIMES, is_usable, times_of
+from rareclass.tables.reading import group_words, times_of
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, named_columns
+from rareclass.tables.table_file import TableFile, fetch, named_columns
 
 Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
 
@@ -88,47 +87,10 @@ class TrainingSet:
     n_copies: int = 0  # of other rows: in ``weight``, or dropped
     zero_based: bool = True  # whether an svmlight file numbers its first feature 0
     beside: pl.DataFrame | None = None  # columns that rows are held out by, or judged with
+    groups: NDArray[Any] | None = None  # of each row by its column, as words
+    time: NDArray[Any] | None = None  # of each row by its column, as `times_of` reads it
     number: NDArray[np.int64] | None = None  # of each row in the file, from 1 on
     which: NDArray[np.int16] | None = None  # position of the class of rare rows, of several
-
-    def beside_of(self, name: str | None) -> NDArray[Any] | None:
-        """Return a column of `beside`, None for no name; raises `InputError` at an empty cell."""
-        if name is None or self.beside is None:
-            return None
-        cells = self._usable_beside(name, "groups")
-        if cells.null_count() and self.number is not None:
-            row = int(self.number[cells.is_null().arg_max()])
-            message = f"{setting('groups', name)} has no value at row {row}."
-            raise ErrorKind.CELL.error(
-                message, "Fill it in, or leave the row out.", column=name, row=row
-            )
-        return cells.to_numpy()
-
-    def times_of(self, name: str | None) -> NDArray[Any] | None:
-        """Return when each row was by a column of `beside`, None for no name.
-
-        Raises `InputError` at a cell that is not a time.
-        """
-        if name is None or self.beside is None:
-            return None
-        assert self.number is not None
-        read = next(column for column in self.columns if column.name == name)
-        if read.truth or read.number_format == TIME_OF_DAY:
-            what = "truth values" if read.truth else "times of day"
-            fault = f"{setting('time', name)} holds {what}, and no times."
-            raise ErrorKind.CELL.error(fault, HOW_TO_WRITE_TIMES, column=name)
-        return times_of(self._usable_beside(name, "time"), self.number, setting("time"))
-
-    def _usable_beside(self, name: str, option: str) -> pl.Series:
-        assert self.beside is not None
-        cells = self.beside[name]
-        if not is_usable(cells.dtype):
-            raise ErrorKind.CELL.error(
-                f"{setting(option, name)} holds cells of type {type_name(cells.dtype)}.",
-                "Give a column of words, numbers or dates.",
-                column=name,
-            )
-        return cells
 
     @property
     def rare(self) -> NDArray[np.bool_]:
@@ -185,6 +147,8 @@ class TrainingSet:
             y=self.y[chosen],
             weight=weight,
             beside=None if self.beside is None else self.beside[chosen],
+            groups=None if self.groups is None else self.groups[chosen],
+            time=None if self.time is None else self.time[chosen],
             number=None if self.number is None else self.number[chosen],
             which=None if self.which is None else self.which[chosen],
             n_unlabelled=0,
@@ -213,11 +177,17 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
             name_hint("", file.columns),
         )
     check_beside(file, settings)
-    plan = plan_reading(file, settings.target, settings.drop, settings.categories, settings.keep)
+    by = (
+        () if settings.groups in (None, *settings.keep) else (settings.groups,)
+    )  # words, as they are
+    categories = (*settings.categories, *by)
+    plan = plan_reading(file, settings.target, settings.drop, categories, settings.keep)
     if settings.on_disk:
         return _read_on_disk(plan, settings)
     table = read_training_table(plan, settings.beside)
     target = _target(file, settings.target, label_counts(table.labels), settings)
+    number = table.number.cast(pl.Int64).to_numpy()
+    groups, time = _groups_and_time(file, settings, number)
     data = TrainingSet(
         table.frame,
         target.codes(table.labels),
@@ -226,11 +196,26 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         table.columns,
         table.n_unlabelled,
         beside=pl.DataFrame(table.beside) if table.beside else None,
-        number=table.number.cast(pl.Int64).to_numpy(),
+        groups=groups,
+        time=time,
+        number=number,
         which=target.which(table.labels),
     )
     compared = [each for each in table.beside if each.name != settings.id_column]
+    compared += [] if groups is None else [pl.Series("\0groups", groups)]
     return data.merged(groups_of_equal(table.frame.with_columns(compared)), settings.weigh_copies)
+
+
+def _groups_and_time(
+    file: TableFile, settings: FitSettings, number: NDArray[np.int64]
+) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+    """Read the columns of groups and of times as they are in the file; None where none is named."""
+    by, when = settings.groups, settings.time
+    names = dict.fromkeys(name for name in (by, when) if name is not None)
+    cells = fetch(file, list(names))[number - 1] if names else pl.DataFrame()
+    groups = None if by is None else group_words(cells[by], number, setting("groups", by))
+    time = None if when is None else times_of(cells[when], number, setting("time"))
+    return None if groups is None else groups.to_numpy(), time
 
 
 def check_beside(file: TableFile, settings: FitSettings) -> None:

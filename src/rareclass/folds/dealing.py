@@ -1,7 +1,6 @@
 """Rows dealt to folds, so that rare rows and then the others are even: by group, or by time."""
 
 import heapq
-from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,18 +161,23 @@ def _cut(n_stretches: int, is_rare: np.ndarray, moment: np.ndarray, exact: bool)
 def group_numbers(values: Any, n_rows: int, name: str = "groups") -> np.ndarray:
     """Number groups as they first appear, from 0 on: what they are called decides no fold.
 
-    Raises `InputError` on a wrong number of values, a missing one or a list (naming its row and the
-    column `name`). O(n) time.
+    Names are read as those of a file (`group_words`). Raises `InputError` on a wrong number of
+    values, a missing one or a list (naming its row; `name` is what named the groups). O(n) time.
     """
-    number: dict[Any, int] = {}
-    each = one_a_row(values, n_rows, name).tolist()
-    try:
-        return np.array([number.setdefault(value, len(number)) for value in each], dtype=int)
-    except TypeError:
-        row = [isinstance(value, Hashable) for value in each].index(False)
-        message = f"{name} is {each[row]!r} at row {row}, and no group."
-        remedy = "Give words or numbers."
-        raise ErrorKind.CELL.error(message, remedy, column=name, row=row) from None
+    array = one_a_row(values, n_rows, name)
+    each, number = array.tolist(), dict[Any, int]()
+    if array.dtype.kind not in "iufbM":
+        from rareclass.tables.reading import group_words  # polars, which takes a while to load
+
+        each = group_words(_cells(array, name), np.arange(n_rows), name).to_list()
+    return np.array([number.setdefault(value, len(number)) for value in each], dtype=int)
+
+
+def _cells(array: np.ndarray, name: str) -> Any:
+    """Column of polars with the type that the values have in a data frame."""
+    from rareclass.tables.frames import read_frame
+
+    return next(read_frame(array[:, None]).columns).cells.alias(name)
 
 
 def moments(time: Any, n_rows: int) -> np.ndarray:
@@ -207,14 +211,14 @@ def read_times(time: Any, n_rows: int) -> np.ndarray:
     if array.dtype.kind in "iuf":
         return array.astype(np.float64)
     # Not at the top: polars takes a while to load, and other folds do without.
-    import polars as pl
-
+    from rareclass.tables.cells import is_text_type
     from rareclass.tables.reading import times_of
     from rareclass.tables.text_columns import warn_of_two_ways
 
-    words = pl.Series("time", map(str, array.tolist()), dtype=pl.String)
-    times = times_of(words, np.arange(n_rows), "")
-    warn_of_two_ways(words)
+    cells = _cells(array, "time")
+    times = times_of(cells, np.arange(n_rows), "")
+    if is_text_type(cells.dtype):
+        warn_of_two_ways(cells)
     return times
 
 

@@ -19,6 +19,7 @@ from rareclass.model.model import Model
 from rareclass.model.threshold import alert_times, costs_of, known_time, labelled_scores
 from rareclass.report import ReportOptions
 from rareclass.tables import DETECTED, TextSettings
+from rareclass.tables.reading import read_strings
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, fetch, named_columns, open_table
 
@@ -93,8 +94,7 @@ def read_rows(
         rows = rows._replace(weight=known.weight[labelled])
         alerting, moments = rows, time
     if options.groups is not None:
-        group = beside[options.groups][labelled]
-        groups = group.cast(pl.String).fill_null("(empty)").to_numpy()
+        groups = read_strings(beside[options.groups][labelled]).fill_null("(empty)").to_numpy()
     if options.id_column is not None:
         ids = beside[options.id_column].cast(pl.String).fill_null("")[labelled].to_list()
     return ReadRows(

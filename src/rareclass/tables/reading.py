@@ -319,6 +319,26 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     return times.to_numpy()
 
 
+def group_words(cells: pl.Series, rows: NDArray[np.int64], option: str) -> pl.Series:
+    """Return what each row's group is called, as words: one spelling for each value.
+
+    `rows` and `option` as in `times_of`. Raises `InputError` at a cell that is empty, and for a
+    type that is none of words, numbers or dates.
+    """
+    if not is_usable(cells.dtype) or cells.dtype == pl.Duration:
+        bad, fault = cells.is_not_null(), f"holds cells of type {type_name(cells.dtype)}"
+        remedy = "Give a column of words, numbers or dates."
+    else:
+        words = read_strings(cells)
+        bad, fault = words.is_null(), "has no value"
+        remedy = "Fill it in, or leave the row out."
+    if bad.any():
+        row = int(rows[bad.arg_max() or 0])
+        message = f"{option} {fault} at row {row:,}."
+        raise ErrorKind.CELL.error(message, remedy, column=cells.name, row=row)
+    return words
+
+
 def not_a_time(cell: Any, place: str = "") -> str:
     """Return the fault of a cell of a column of times."""
     return f"{'an empty cell' if is_empty(cell) else shown(cell)}{place} is not a time"
