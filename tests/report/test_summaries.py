@@ -18,7 +18,7 @@ from rareclass.model.drift import ColumnTracker
 from rareclass.model.facts import TrainingFacts
 from rareclass.report import reading
 from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay
-from rareclass.report.single_rows import nearest
+from rareclass.report.single_rows import comparable, nearest
 from rareclass.report.subgroups import Subgroups
 from rareclass.tables.columns import Column
 
@@ -117,13 +117,13 @@ def test_parts_are_measured_each_by_itself():
 
 
 def test_the_nearest_row_by_ranks_and_words():
-    numbers = {"amount": np.array([1.0, 2.0, 1000.0, np.nan])}
-    words = {"country": np.array([0, 1, 0, -1])}
-    found, differs = nearest(numbers, words, 0, np.array([0, 1, 2, 3]))
+    cells = {"country": ["a", "b", "a", None], "amount": [1.0, 2.0, 1000.0, None]}
+    columns = comparable(pl.DataFrame(cells))
+    found, differs = nearest(columns, 0, np.array([0, 1, 2, 3]))
     assert found == 2
     assert differs == ("amount",)
-    assert nearest(numbers, words, 0, np.array([0])) == (None, ())
-    assert nearest(numbers, words, 3, np.array([1, 2]))[1] == ("amount", "country")
+    assert nearest(columns, 0, np.array([0])) == (None, ())
+    assert nearest(columns, 3, np.array([1, 2]))[1] == ("amount", "country")
 
 
 @pytest.mark.parametrize("most_rare", [5_000, 20])

@@ -65,11 +65,8 @@ class Leaderboard:
     @property
     def runs(self) -> list[MethodRun]:
         """Runs, the best first; those without scores come last."""
-        names = [each.name for each in self.ordered_by.standings]
-        judged = sorted(
-            (run for run in self.found.runs if run.is_judged), key=lambda run: names.index(run.name)
-        )
-        return judged + [run for run in self.found.runs if not run.is_judged]
+        place = {each.name: k for k, each in enumerate(self.ordered_by.standings)}
+        return sorted(self.found.runs, key=lambda run: place.get(run.name, len(place)))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a flat dictionary a method, the best first."""

@@ -116,12 +116,6 @@ def _native(setting: PeerSettings) -> Any:
     return NativeCategories(setting.columns)
 
 
-def _auto(setting: PeerSettings) -> Any:
-    from rareclass.ensemble.rare_classifier import RareClassifier
-
-    return RareClassifier(random_state=setting.seed, pos_label=1)
-
-
 def _library(
     module: str, name: str, seed: str | None = "random_state", **options: Any
 ) -> Callable[[PeerSettings], Any]:
@@ -173,7 +167,7 @@ PEERS: Mapping[str, PeerMethod] = {
         _library("sklearn.svm", "SVC", seed=None, class_weight="balanced", cache_size=500), _numbers
     ),
     "auto": PeerMethod(
-        _auto,
+        _library("rareclass.ensemble.rare_classifier", "RareClassifier", pos_label=1),
         lambda setting: TypedColumns(setting.columns),
         no_sparse="takes no sparse rows: rankrc and mibc do.",
     ),

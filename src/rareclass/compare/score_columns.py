@@ -112,10 +112,7 @@ class Standings:
 
     def of(self, name: str) -> Standing:
         """Return the ranking with this name; raises `KeyError` where there is none."""
-        for each in self.standings:
-            if each.name == name:
-                return each
-        raise KeyError(name)
+        return {each.name: each for each in self.standings}[name]
 
     def block(self) -> TableBlock:
         """Return the table of the rankings, with tests where there are several."""
@@ -173,10 +170,8 @@ class Comparison:
 
     def by(self, measure: str) -> Standings:
         """Return standings by a measure's name or words; `KeyError` where it was not measured."""
-        for each in self.measures:
-            if measure in (each.measure, each.words):
-                return each
-        raise KeyError(measure)
+        first_last = self.measures[::-1]  # of several at k the first one has the name
+        return {key: each for each in first_last for key in (each.words, each.measure)}[measure]
 
     def to_dict(self) -> dict[str, Any]:
         """Return dictionaries, lists, words and numbers, for JSON."""

@@ -126,7 +126,7 @@ class ReadScores(NamedTuple):
 
 def read_score_files(files: ScoreFiles) -> ReadScores:
     """Read score files and match their rows; raises `InputError` as `compare_score_files`."""
-    tables = _matched([_read(path, files) for path in files.paths], files)
+    tables = _matched(files)
     truth = tables[-1] if files.truth is not None else None
     scored = tables if truth is None else tables[:-1]
     labels = _labels(scored if truth is None else [truth], files)
@@ -182,14 +182,11 @@ def _first(is_bad: pl.Series) -> int | None:
     return is_bad.arg_max() if is_bad.any() else None
 
 
-def _read(path: TablePlace, files: ScoreFiles) -> ScoreTable:
-    return ScoreTable(path, fetch(named_columns(open_table(path, files.text))))
-
-
-def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
-    """Tables with their rows in the order of the first, the one of the labels last."""
-    if files.truth is not None:
-        tables = [*tables, _read(files.truth, files)]
+def _matched(files: ScoreFiles) -> list[ScoreTable]:
+    """Read tables, with their rows in the order of the first; the one of the labels is last."""
+    paths = [*files.paths, *filter(None, [files.truth])]
+    frames = [fetch(named_columns(open_table(path, files.text))) for path in paths]
+    tables = list(map(ScoreTable, paths, frames))
     first = tables[0]
     if files.id_column is None:
         for table in tables[1:]:

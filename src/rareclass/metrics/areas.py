@@ -1,7 +1,5 @@
 """Areas under the ROC and precision-recall curves, exact, with their cautious variances."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -187,7 +185,7 @@ def area_estimate(cells: RareCells, max_fpr: float, standardized: bool = True) -
     trials.
     """
     check_number("max_fpr", max_fpr, "a rate above 0 and at most 1", 0.0, 1.0, "(]")
-    share = _share_of_top(cells, _top_of_majority(cells, max_fpr))
+    share = _share_of_top(cells, _top_of_majority(cells, max_fpr)[0])
     influences = partial_auc_influences(cells, max_fpr)
     variance = _cautious_variance(cells, *influences, share, max_fpr)
     n_trials = min(cells.n_rare, max_fpr * cells.n_majority)
@@ -205,33 +203,24 @@ def partial_auc_influences(
 
     It is the same however the area is reported.
     """
-    top = _top_of_majority(cells, max_fpr)
-    part = np.concatenate([top.part_of_gaps, top.part_of_ties])
+    below, part = _top_of_majority(cells, max_fpr)
     above, weight = rare_above(cells), np.concatenate([cells.gaps, cells.tied])
     # The true-positive rate at the cut: that of the lowest cell that reaches into the top.
     influence = part * (above - above[part > 0.0].max()) / max_fpr
     influence -= weight @ influence / cells.n_majority
-    return top.below - _share_of_top(cells, top), influence
+    return below - _share_of_top(cells, below), influence
 
 
-class _Top(NamedTuple):
-    """The top share of the majority, around the rare scores."""
-
-    below: FloatArray  # shape (d,): share of the top below each rare score
-    part_of_ties: FloatArray  # shape (d,): part of each tie in the top
-    part_of_gaps: FloatArray  # shape (d + 1,)
-
-
-def _share_of_top(cells: RareCells, top: _Top) -> float:
+def _share_of_top(cells: RareCells, below: FloatArray) -> float:
     """``A / p``: the mean, over the rare rows, of the share of the top below."""
-    return float(np.clip(cells.rare @ top.below / cells.n_rare, 0.0, 1.0))
+    return float(np.clip(cells.rare @ below / cells.n_rare, 0.0, 1.0))
 
 
-def _top_of_majority(cells: RareCells, max_fpr: float) -> _Top:
-    """Place the majority's top share p around the rare scores.
+def _top_of_majority(cells: RareCells, max_fpr: float) -> tuple[FloatArray, FloatArray]:
+    """Share of the majority's top share p below each rare score, and part of each cell in the top.
 
-    Of a tie of weight g with weight t in the top, each rare row there stands before
-    ``t**2 / (2 g)`` of it on average.
+    Shapes (d,) and (2 d + 1,): the d + 1 gaps, then the d ties. Of a tie of weight g with weight t
+    in the top, each rare row there stands before ``t**2 / (2 g)`` of it on average.
     """
     most = max_fpr * cells.n_majority
     above_gap = np.append(cells.majority_from(), 0.0)
@@ -242,7 +231,7 @@ def _top_of_majority(cells: RareCells, max_fpr: float) -> _Top:
     left = np.maximum(most - above_tie - in_tie, 0.0)
     below = (in_tie * in_tie / (2.0 * tied) + left) / most
     gaps = np.where(cells.gaps > 0.0, cells.gaps, 1.0)
-    return _Top(below, in_tie / tied, in_gap / gaps)
+    return below, np.concatenate([in_gap / gaps, in_tie / tied])
 
 
 def average_precision(

@@ -61,18 +61,18 @@ class ClassCost(NamedTuple):
     of_amounts: float  # variance of the mean amount, per row of both classes
 
     @property
+    def incurred(self) -> float:
+        """Share of the possible cost that is incurred."""
+        return min(self.value / self.at_worst, 1.0) if self.at_worst else 0.0
+
+    @property
     def made_up(self) -> float:
         """One row of the spread that the class's errors have, as a part of the variance."""
-        if self.at_worst == 0.0:
-            return 0.0
-        incurred = min(self.value / self.at_worst, 1.0)
-        return incurred * (1.0 - incurred) * (self.at_worst / self.n_trials) ** 2
+        return self.incurred * (1.0 - self.incurred) * (self.at_worst / self.n_trials) ** 2
 
     def interval(self, level: float) -> Interval:
         """Interval of the class's cost."""
-        if self.at_worst == 0.0:
-            return Interval(0.0, 0.0, 0.0)
-        incurred = min(self.value / self.at_worst, 1.0)
+        incurred = self.incurred
         found = wilson_interval(incurred, self.n_trials, level)
         more = normal_quantile(level) * incurred * math.sqrt(self.of_amounts)
         below = math.hypot((incurred - found.low) * self.at_worst, more)

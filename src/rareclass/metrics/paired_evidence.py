@@ -256,19 +256,13 @@ def spread_of_rows(pair: ScoredPair, a: RowInfluences, b: RowInfluences) -> Join
     """
     if pair.n_groups:
         of_a, of_b = np.zeros(pair.n_groups), np.zeros(pair.n_groups)
-        for rows, *both in (
-            (pair.rare, a.of_rare, b.of_rare),
-            (pair.majority, a.of_majority, b.of_majority),
-        ):
+        for rows, *both in zip(pair[:2], a, b, strict=True):
             for total, influence in zip((of_a, of_b), both, strict=True):
                 own = influence if rows.weight is None else rows.weight * influence
                 total += np.bincount(rows.group, own / rows.mass, pair.n_groups)  # type: ignore[arg-type]
         spread = JointSpread(float(of_a @ of_a), float(of_b @ of_b), float(of_a @ of_b))
         return spread.scaled(pair.n_groups / max(pair.n_groups - 1, 1))
-    parts = [
-        _of_class(pair.rare, a.of_rare, b.of_rare),
-        _of_class(pair.majority, a.of_majority, b.of_majority),
-    ]
+    parts = [_of_class(*of_class) for of_class in zip(pair[:2], a, b, strict=True)]
     return JointSpread(*(x + y for x, y in zip(*parts, strict=True)))
 
 

@@ -1,6 +1,6 @@
 """Display of a ball around a rare class: the rows around it, and their distances to its centre."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,21 +36,13 @@ _TALL_BAR = 1_000
 _VEIL = (1.0, 1.0, 1.0, 0.85)
 
 
-class _Look(NamedTuple):
-    marker: str
-    color: str
-    size: float
-    edge: str
-    alpha: float
-    may_grow: bool
-
-
+_NO_EDGE = {"edgecolors": "none", "linewidths": 0.0}
 # In the order of drawing: the fewest rows come last and lie on top.
-_LOOKS = {
-    UNLABELLED_OUTSIDE: _Look(".", GREY, 9.0, "none", 0.7, True),
-    UNLABELLED_INSIDE: _Look("o", AMBER, 16.0, "none", 0.85, False),
-    LABELLED_MAJORITY: _Look("s", BLUE, 20.0, "white", 1.0, False),
-    LABELLED_RARE: _Look("*", VERMILLION, 150.0, BLACK, 1.0, False),
+_LOOKS: dict[str, dict[str, Any]] = {
+    UNLABELLED_OUTSIDE: {"marker": ".", "color": GREY, "s": 9.0, "alpha": 0.7, **_NO_EDGE},
+    UNLABELLED_INSIDE: {"marker": "o", "color": AMBER, "s": 16.0, "alpha": 0.85, **_NO_EDGE},
+    LABELLED_MAJORITY: {"marker": "s", "color": BLUE, "s": 20.0, "edgecolors": "white"},
+    LABELLED_RARE: {"marker": "*", "color": VERMILLION, "s": 150.0, "edgecolors": BLACK},
 }
 
 
@@ -122,18 +114,10 @@ def _scatter(axes: "Axes", picture: BallPicture, is_crowd: bool) -> None:
         if len(places) > MOST_DRAWN:
             chosen = np.linspace(0, len(places) - 1, MOST_DRAWN).astype(np.int64)
             places, label = places[chosen], f"{label} ({MOST_DRAWN:,} drawn)"
-        axes.scatter(
-            places[:, 0],
-            places[:, 1],
-            s=look.size * (2.0 if look.may_grow and not is_crowd else 1.0),
-            marker=look.marker,
-            color=look.color,
-            edgecolors=look.edge,
-            linewidths=0.0 if look.edge == "none" else 0.7,
-            alpha=look.alpha,
-            zorder=2 + layer,
-            label=label,
-        )
+        if kind == UNLABELLED_OUTSIDE and not is_crowd:
+            look = look | {"s": 2.0 * look["s"]}
+        options = {"linewidths": 0.7, "zorder": 2 + layer, "label": label} | look
+        axes.scatter(places[:, 0], places[:, 1], **options)
 
 
 def _over_the_disc(picture: BallPicture) -> str:

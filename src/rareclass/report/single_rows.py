@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from polars import selectors
 
 from rareclass.errors import InputError, setting
 from rareclass.model.explained import explainer_of
@@ -70,11 +70,9 @@ def _tally(explained: pl.DataFrame | None, key: str, value: str) -> dict[Any, Ta
     """For each key: the number of rows with it, and the mean of their values."""
     if explained is None or key not in explained.columns:
         return {}
-    values: dict[Any, list[float]] = {}
-    for name, each in zip(explained[key], explained[value], strict=True):
-        if name is not None:
-            values.setdefault(name, []).append(each)
-    return {name: Tally(len(each), sum(each) / len(each)) for name, each in values.items()}
+    by_key = explained.drop_nulls(key).group_by(key, maintain_order=True)
+    found = by_key.agg(pl.len(), pl.mean(value).alias("mean"))
+    return {name: Tally(n_rows, mean) for name, n_rows, mean in found.rows()}
 
 
 def _named(rows: ReadRows, place: int) -> str:
@@ -95,18 +93,16 @@ def _cell(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def _as_arrays(frame: pl.DataFrame) -> tuple[dict[str, Floats], dict[str, NDArray[np.int64]]]:
-    """Columns of numbers and times as float64, and columns of words as codes, -1 for empty."""
-    numbers: dict[str, Floats] = {}
-    words: dict[str, NDArray[np.int64]] = {}
-    for column in frame:
-        if column.dtype.is_numeric() or column.dtype.is_temporal():
-            cells = column.cast(pl.Int64) if column.dtype.is_temporal() else column
-            numbers[column.name] = cells.cast(pl.Float64).fill_null(np.nan).to_numpy()
-        else:
-            codes = column.cast(pl.String).rank("dense").cast(pl.Int64).fill_null(-1)
-            words[column.name] = codes.to_numpy()
-    return numbers, words
+def comparable(cells: pl.DataFrame) -> dict[str, Floats]:
+    """Columns in which two rows are at most 1 apart, or farther where they have nothing in common.
+
+    Numbers and times, which come first, as ranks up to 1; words as whole numbers; empty cells -1.
+    """
+    numbers = selectors.numeric() | selectors.temporal()
+    known = numbers.to_physical().cast(pl.Float64).fill_nan(None)
+    words = (~numbers).cast(pl.String).rank("dense")
+    found = cells.select(known.rank() / known.count(), words).cast(pl.Float64).fill_null(-1.0)
+    return {column.name: column.to_numpy() for column in found}
 
 
 class NearestRow(NamedTuple):
@@ -116,43 +112,21 @@ class NearestRow(NamedTuple):
     differs: tuple[str, ...]
 
 
-def nearest(
-    numbers: Mapping[str, Floats],
-    words: Mapping[str, NDArray[np.int64]],
-    a: int,
-    among: NDArray[np.intp],
-) -> NearestRow:
-    """Find the row most like row a among others.
+def nearest(columns: Mapping[str, Floats], a: int, among: NDArray[np.intp]) -> NearestRow:
+    """Find the row most like row a among others, of `comparable` columns.
 
     The distance is the mean over columns of their difference from 0 to 1 (Gower's coefficient,
     1971, with ranks for numbers).
     """
     others = among[among != a]
-    if not len(others) or not (numbers or words):
+    if not len(others) or not columns:
         return NearestRow(None, ())
-    apart = _differences(numbers, words, a)
+    apart = {name: np.minimum(np.abs(each - each[a]), 1.0) for name, each in columns.items()}
     mean = np.mean([column[others] for column in apart.values()], axis=0)
     found = int(others[int(np.argmin(mean))])
     ranked = sorted(apart, key=lambda name: -apart[name][found])
     differs = tuple(name for name in ranked[:_N_DIFFERING] if apart[name][found] > 0)
     return NearestRow(found, differs)
-
-
-def _differences(
-    numbers: Mapping[str, Floats], words: Mapping[str, NDArray[np.int64]], a: int
-) -> dict[str, Floats]:
-    """Difference of row a from every row, by column, from 0 to 1."""
-    found: dict[str, Floats] = {}
-    for name, column in numbers.items():
-        missing = np.isnan(column)
-        ranks = np.zeros(len(column))
-        if not missing.all():
-            ranks[~missing] = rankdata(column[~missing]) / max((~missing).sum(), 1)
-        apart = np.abs(ranks - ranks[a])
-        found[name] = np.where(missing | missing[a], (missing != missing[a]).astype(float), apart)
-    for name, codes in words.items():
-        found[name] = (codes != codes[a]).astype(float)
-    return found
 
 
 def _failures_section(
@@ -168,11 +142,11 @@ def _failures_section(
         return Section("failures", title, "No rare row scores too low to raise an alert.", ())
     missed = missed[np.argsort(scores[missed], kind="stable")][:_N_MISSED]
     found = np.flatnonzero(scores > threshold)
-    numbers, words = _as_arrays(frame)
+    columns = comparable(frame)
     rest = np.sort(rows.scored.scores[~rows.y])
     lines = []
     for at in map(int, missed):
-        like = nearest(numbers, words, at, found)
+        like = nearest(columns, at, found)
         other = None if like.row is None else int(places[like.row])
         behind = 1.0 - np.searchsorted(rest, scores[at], side="right") / len(rest)
         lines.append(

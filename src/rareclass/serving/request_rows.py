@@ -222,14 +222,9 @@ def _by_column(found: Any, columns: Sequence[Column], most_rows: int) -> Request
     if not isinstance(found, dict):
         raise schema_error(Fault(None, None, '"columns" is not an object of lists.', lists))
     names = [column.name for column in columns]
-    absent = [name for name in names if name not in found]
-    if absent:
-        raise schema_error(
-            *(
-                Fault(None, name, f"There is no column {name!r}.", _hint(name, found, names))
-                for name in absent
-            )
-        )
+    if absent := [name for name in names if name not in found]:
+        words = "There is no column {!r}.".format
+        raise schema_error(*(Fault(None, n, words(n), _hint(n, found, names)) for n in absent))
     for column in columns:
         if not isinstance(found[column.name], list):
             message = f"Column {column.name!r} is not a list."

@@ -88,10 +88,10 @@ class SavedStream:
     drift: "ColumnCounts"
     best: "BestWindows"
     alarm: "DriftAlarm | None"  # None: drift is reported only
-    alerts: "SavedAlerts | None"
     clock: "DayColumn | None"
     columns: list[str] | None  # where the source's first row does not name them all
-    position: dict[str, Any] | None  # where the source goes on; None: at its beginning
+    alerts: "SavedAlerts | None" = None
+    position: dict[str, Any] | None = None  # where the source goes on; None: at its beginning
 
 
 class CutShortError(InputError):

@@ -240,10 +240,8 @@ class StreamLoop:
             drift=ColumnCounts(segment_size(options.window), options.half_life),
             best=BestWindows(),
             alarm=DriftAlarm() if options.on_drift == "reset" else None,
-            alerts=None,
             clock=clock,
             columns=columns,
-            position=None,
         )
         self.state = StreamState(saved, self.folder, options)
         for parts in (self._log, self._scores):
@@ -258,8 +256,8 @@ class StreamLoop:
         """Open the source at a position, `n_before` records from its beginning."""
         options = self.options
         with self._interruption.while_waiting():
-            text = TextSettings(options.separator, options.encoding)
             place = options.source, position, options.follow
+            text = TextSettings(options.separator, options.encoding)
             source = open_source(*place, columns=columns, text=text)
         with closing(source):
             bounds = (options.report_every, options.every, segment_size(options.window))

@@ -204,10 +204,8 @@ class WaitingRows(LastIds[HeldRow]):
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Return what `to_state` described."""
         vectors = np.split(state["values"], np.cumsum(state["widths"]))[:-1]
-        rows = [HeldRow(vector.copy()) for vector in vectors]
-        for row, score in zip(rows, state["scores"].tolist(), strict=True):
-            row.score = score
-        return super().from_state(state | {"values": rows})
+        of_rows = zip(vectors, state["scores"].tolist(), strict=True)
+        return super().from_state(state | {"values": [HeldRow(v.copy(), s) for v, s in of_rows]})
 
 
 @dataclass
