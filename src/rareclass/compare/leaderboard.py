@@ -145,12 +145,8 @@ def compare_on(
 
     Raises `InputError` with the reasons where no method has scores.
     """
-    setting = PeerSettings(
-        tuple(column for column in data.columns if column.is_used),
-        settings.seed,
-        available_memory() // 4,
-        data.zero_based,
-    )
+    used = tuple(column for column in data.columns if column.is_used)
+    setting = PeerSettings(used, settings.seed, available_memory() // 4, data.zero_based)
     methods, absent = {}, {}
     for name in settings.methods:
         try:

@@ -98,8 +98,7 @@ class DefaultFit(BaseEstimator):
         terms = Terms(
             folds if folds >= _LEAST_FOLDS else 0, self.seed, self.memory, 1.0, len(codes)
         )
-        self.notes_: list[str] = []
-        self.model_ = self.method.fit(EncodedRows(X, codes, sample_weight), terms, self.notes_)
+        self.model_ = self.method.fit(EncodedRows(X, codes, sample_weight), terms, [])
         self.pos_label_ = self.model_.pos_label_
         return self
 

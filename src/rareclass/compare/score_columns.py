@@ -348,16 +348,11 @@ def compare_scores(
     pair = split_pair(label, first, first, weight, group)
     n_rows = pair.rare.mass + pair.majority.mass
     chosen = chosen_measures(measures, k, max_fpr, pair.rare.mass, n_rows)
-    return Comparison(
-        tuple(
-            _standings(measure, columns, label, weight, group, level, stretch) for measure in chosen
-        ),
-        n_rows,
-        pair.rare.mass,
-        pair.n_groups if groups is not None else None,
-        None if folds is None else len(np.unique(np.asarray(folds))),
-        level,
-    )
+    given = columns, label, weight, group, level, stretch
+    found = tuple(_standings(measure, *given) for measure in chosen)
+    n_groups = None if groups is None else pair.n_groups
+    n_folds = None if folds is None else len(np.unique(np.asarray(folds)))
+    return Comparison(found, n_rows, pair.rare.mass, n_groups, n_folds, level)
 
 
 def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:

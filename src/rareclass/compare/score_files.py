@@ -81,15 +81,15 @@ def compare_score_files(files: ScoreFiles) -> ComparedFiles:
     is missing, a probability is not between 0 and 1, a column is all tied, or there is one class.
     """
     read = read_score_files(files)
-    comparison = compare_scores(
-        read.y,
-        read.columns,
-        k=[None, *sorted(files.ks)],
-        sample_weight=read.weight,
-        groups=read.groups,
-    )
+    comparison = _compared(read, slice(None), [None, *sorted(files.ks)])
     by, not_judged = _by_value(read)
     return ComparedFiles(comparison, read.rare_label, read.homes, by, not_judged)
+
+
+def _compared(read: "ReadScores", rows: Any, k: Any = None) -> Comparison:
+    columns = {name: column[rows] for name, column in read.columns.items()}
+    weight, groups = (None if each is None else each[rows] for each in (read.weight, read.groups))
+    return compare_scores(read.y[rows], columns, k=k, sample_weight=weight, groups=groups)
 
 
 def _by_value(read: "ReadScores") -> tuple[dict[str, Comparison], dict[str, str]]:
@@ -100,12 +100,7 @@ def _by_value(read: "ReadScores") -> tuple[dict[str, Comparison], dict[str, str]
     for value in sorted(set(read.by)):
         own = read.by == value
         try:
-            found[value] = compare_scores(
-                read.y[own],
-                {name: column[own] for name, column in read.columns.items()},
-                sample_weight=None if read.weight is None else read.weight[own],
-                groups=None if read.groups is None else read.groups[own],
-            )
+            found[value] = _compared(read, own)
         except ValueError as error:
             reason = error.message if isinstance(error, InputError) else str(error)
             not_judged[value] = reason if read.y[own].any() else "it has no rare rows."

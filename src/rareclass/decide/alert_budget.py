@@ -5,6 +5,7 @@ times given, part ones at both ends left out.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -325,17 +326,11 @@ def _lowest(
     keeps: Callable[[int, int], bool], n_cuts: int, number: int, most: int, procedure: str
 ) -> ChosenCut:
     """The last of the cuts that keeps at most `number` alerts; `keeps` is of a cut and a number."""
-    low, high = -1, n_cuts - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if keeps(middle, number) else (low, middle - 1)
-    if low >= 0:
-        return ChosenCut(low, True, number, number, procedure, guaranteed=True)
-    few, many = number, most
-    while few + 1 < many:
-        middle = (few + many) // 2
-        few, many = (few, middle) if keeps(0, middle) else (middle, many)
-    return ChosenCut(0, False, many, number, procedure)
+    n_kept = bisect_left(range(n_cuts), True, key=lambda cut: not keeps(cut, number))
+    if n_kept:
+        return ChosenCut(n_kept - 1, True, number, number, procedure, guaranteed=True)
+    enough = bisect_left(range(most), True, number + 1, key=lambda more: keeps(0, more))
+    return ChosenCut(0, False, enough, number, procedure)
 
 
 def _beta_binomial(most: int, trials: float, above: float, n: float) -> float:

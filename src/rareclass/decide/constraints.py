@@ -170,15 +170,9 @@ class AtLeastPrecision(Constraint):
         cut = int(np.flatnonzero(bound >= reached - EQUAL)[-1])
         # Of the sequence the share itself is guaranteed: its test says no more.
         known = reached if procedure == SEQUENCE else float(bound[cut])
-        return ChosenCut(
-            cut,
-            met,
-            known,
-            self.share,
-            procedure,
-            guaranteed=met and confidence is not None,
-            useful=float(bound[held.recalls() >= USEFUL_RECALL].max()),
-        )
+        guaranteed = met and confidence is not None
+        useful = float(bound[held.recalls() >= USEFUL_RECALL].max())
+        return ChosenCut(cut, met, known, self.share, procedure, guaranteed, useful)
 
 
 def sequence_bounds(held: HeldOutCuts, error: float) -> FloatArray:

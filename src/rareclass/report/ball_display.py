@@ -116,7 +116,7 @@ def _scatter(axes: "Axes", picture: BallPicture, is_crowd: bool) -> None:
             places, label = places[chosen], f"{label} ({MOST_DRAWN:,} drawn)"
         if kind == UNLABELLED_OUTSIDE and not is_crowd:
             look = look | {"s": 2.0 * look["s"]}
-        options = {"linewidths": 0.7, "zorder": 2 + layer, "label": label} | look
+        options: dict[str, Any] = {"linewidths": 0.7, "zorder": 2 + layer, "label": label} | look
         axes.scatter(places[:, 0], places[:, 1], **options)
 
 

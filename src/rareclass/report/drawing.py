@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rareclass.decide.rarity_scores import rarity_scores
 from rareclass.errors import ErrorKind, needed_for
 from rareclass.labels.two_classes import read_labels
-from rareclass.report.page import Plot
+from rareclass.report.page import AxisSpan, Plot
 from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
@@ -114,22 +114,6 @@ def _percent(value: float, _: Any = None) -> str:
     return f"{100 * value:.6g}%"
 
 
-class AxisSpan(NamedTuple):
-    """Place of the axes in a drawing, as shares of its width, and the limits of the x axis."""
-
-    left: float
-    right: float
-    low: float
-    high: float
-
-
-class Drawing(NamedTuple):
-    """An ``<svg>`` element and the place of its axes."""
-
-    svg: str
-    axis: AxisSpan
-
-
 def _written(figure: "Figure") -> str:
     buffer = io.StringIO()
     with warnings.catch_warnings():
@@ -185,11 +169,6 @@ class Display(ABC):
     def _words(self) -> str:
         """Describe the drawing to readers who cannot see it."""
 
-    def on_page(self, drawing: Drawing | None = None) -> Plot:
-        """Return the part of a page, of a drawing that is there already or a new one."""
-        svg, name = (drawing or self.drawing()).svg, f"{self.key}-plot"
-        return Plot(name, self.title, self._words(), svg, self.rows(), self.size == WIDE)
-
     def _draw_with_legend(self, ax: "Axes", **style: Any) -> None:
         """Draw on axes; the legend has each name once."""
         self._draw(ax, **style)
@@ -197,8 +176,8 @@ class Display(ABC):
         if named := dict(zip(labels, handles, strict=True)):
             ax.legend([*named.values()], [*named], **self.legend)
 
-    def drawing(self) -> Drawing:
-        """Draw on new axes in the style of a page."""
+    def on_page(self) -> Plot:
+        """Return the part of a page, drawn on new axes in its style."""
         import matplotlib
 
         with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE}):
@@ -207,8 +186,10 @@ class Display(ABC):
             self._draw_with_legend(axes)
             svg = _written(figure)
             box, limits = axes.get_position(), axes.get_xlim()
-        span = AxisSpan(float(box.x0), float(box.x1), float(limits[0]), float(limits[1]))
-        return Drawing(_themed(svg, self.key, self.title, self._words()), span)
+        axis = AxisSpan(float(box.x0), float(box.x1), float(limits[0]), float(limits[1]))
+        name, words = f"{self.key}-plot", self._words()
+        svg = _themed(svg, self.key, self.title, words)
+        return Plot(name, self.title, words, svg, axis, self.rows(), self.size == WIDE)
 
 
 class RankingDisplay(Display):
@@ -336,15 +317,12 @@ class RankingDisplay(Display):
         """
         if pos_label is None:
             pos_label = getattr(estimator, "pos_label_", None)
-        label = pos_label
-        if label is None:
-            column = np.asarray(y)
-            label = read_labels(column, None, None, len(column)).pos_label
+        column = np.asarray(y)
+        pos_label = read_labels(column, sample_weight, pos_label, len(column)).pos_label
         score = _probabilities if cls.of_probabilities else rarity_scores
-        scores = score(estimator, X, label)
         return cls.from_predictions(
             y,
-            scores,
+            score(estimator, X, pos_label),
             sample_weight=sample_weight,
             pos_label=pos_label,
             name=type(estimator).__name__ if name is None else name,

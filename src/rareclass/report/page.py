@@ -71,6 +71,15 @@ class FactList(PagePart):
     facts: tuple[Fact, ...]
 
 
+class AxisSpan(NamedTuple):
+    """Place of the axes in a drawing, as shares of its width, and the limits of the x axis."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
 class Plot(PagePart):
     """A drawing with a description for readers who cannot see it, and the numbers behind it."""
@@ -79,6 +88,7 @@ class Plot(PagePart):
     title: str
     description: str
     svg: str
+    axis: AxisSpan
     table: TableBlock | None = None
     wide: bool = False  # fills the width of the page where it stands alone
 

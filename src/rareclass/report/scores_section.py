@@ -139,13 +139,8 @@ class ReliabilityDisplay(RankingDisplay):
             exact_interval(*trials_of_share(rare, bins == place, weight, group), LEVEL)
             for place in range(len(firsts))
         )
-        return cls(
-            tuple((expected / n_rows).tolist()),
-            tuple(found),
-            tuple(n_rows.tolist()),
-            tuple(hits.tolist()),
-            name,
-        )
+        foretold, rows, rare_rows = (tuple(k.tolist()) for k in (expected / n_rows, n_rows, hits))
+        return cls(foretold, tuple(found), rows, rare_rows, name)
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
         look: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 5, "linewidth": 1.3}

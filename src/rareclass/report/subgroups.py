@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -49,11 +48,6 @@ class Subgroup:
     precision: Interval
     recall: Interval
     auc: Interval | None  # None without rows of both classes
-
-    @property
-    def missed(self) -> int:
-        """Rare rows at or below the threshold."""
-        return self.n_rare - self.hits
 
 
 @dataclass(frozen=True)
@@ -121,22 +115,14 @@ class Subgroups:
             rows = by_part[ends[k] : ends[k + 1]]
             is_rare, is_called = rare[rows], called[rows]
             group = None if alike is None else np.unique(alike[rows], return_inverse=True)[1]
-            measured = partial(interval, "roc_auc", is_rare, value[rows], level=LEVEL)
             of_rare = trials_of_share(is_called, is_rare, group=group)
             of_called = trials_of_share(is_rare, is_called, group=group)
-            parts.append(
-                Subgroup(
-                    str(found[k]),
-                    n_rows,
-                    n_rare,
-                    alerts,
-                    hits,
-                    of_rare[1],
-                    exact_interval(*of_called, LEVEL),
-                    exact_interval(*of_rare, LEVEL),
-                    measured(groups=group) if 0 < n_rare < n_rows else None,
-                )
-            )
+            precision, recall = (exact_interval(*each, LEVEL) for each in (of_called, of_rare))
+            auc = None
+            if 0 < n_rare < n_rows:
+                auc = interval("roc_auc", is_rare, value[rows], level=LEVEL, groups=group)
+            numbers = n_rows, n_rare, alerts, hits, of_rare[1]
+            parts.append(Subgroup(str(found[k]), *numbers, precision, recall, auc))
         recall = exact_interval(*trials_of_share(called, rare, group=alike), LEVEL)
         return cls(by, tuple(parts), len(found), int((counts[1] > 0).sum()), recall)
 
@@ -161,10 +147,12 @@ def subgroups_section(days: Subgroups | None, groups: Subgroups | None) -> Secti
 
 def _table(parts: Subgroups, what: str) -> TableBlock:
     worse = list(parts.worse)
-    chosen = sorted(
-        parts.parts,
-        key=lambda each: (each not in worse, not each.n_rare, each.recall.value, -each.missed),
-    )[:_MOST_LISTED]
+
+    def rank(part: Subgroup) -> tuple[Any, ...]:
+        n_missed = part.n_rare - part.hits
+        return part not in worse, not part.n_rare, part.recall.value, -n_missed
+
+    chosen = sorted(parts.parts, key=rank)[:_MOST_LISTED]
     name = what.capitalize()
     columns = {name: [each.name + (" ▼" if each in worse else "") for each in chosen]}
     columns |= _counts(chosen) | {

@@ -176,8 +176,7 @@ def threshold_section(
     table: ThresholdTable, rare: str, rest: str, rule: str, command: str
 ) -> Section:
     """Section with the slider; `command` has ``{threshold}`` where the number goes."""
-    display = AlertsDisplay(table)
-    drawing = display.drawing()
+    plot = AlertsDisplay(table).on_page()
     place = table.own if table.own is not None else table.at_alerts(table.n_rare)
     hits, false_alerts = table.hits[place], table.false_alerts[place]
     counts = {
@@ -186,24 +185,14 @@ def threshold_section(
         "fp": whole(false_alerts),
         "tn": whole(table.n_rest - false_alerts),
     }
+    threshold = float(table.thresholds[place])
     # As it is typed: all digits, without the ".0" of whole numbers.
-    typed = repr(float(table.thresholds[place])).removesuffix(".0")
-    choice = ThresholdChoice(
-        table,
-        rare,
-        rest,
-        display.on_page(drawing),
-        place,
-        f"{table.thresholds[place]:.6g}",
-        counts,
-        _measures(table, place),
-        command.replace("{threshold}", typed),
-        json.dumps(
-            _columns(table) | {"command": command, "axis": drawing.axis},
-            separators=(",", ":"),
-            allow_nan=False,
-        ).replace("<", "\\u003c"),  # JSON that cannot end a script element
-    )
+    typed = command.replace("{threshold}", repr(threshold).removesuffix(".0"))
+    columns = _columns(table) | {"command": command, "axis": plot.axis}
+    data = json.dumps(columns, separators=(",", ":"), allow_nan=False)
+    data = data.replace("<", "\\u003c")  # JSON that cannot end a script element
+    shown, measures = f"{threshold:.6g}", _measures(table, place)
+    choice = ThresholdChoice(table, rare, rest, plot, place, shown, counts, measures, typed, data)
     own = f" The triangle below the slider is the model's own: {rule}." if rule else ""
     return Section(
         "threshold",

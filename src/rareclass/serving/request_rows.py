@@ -106,13 +106,9 @@ class RequestRows:
 
     def _frame(self, columns: Sequence[Column]) -> pl.DataFrame:
         numbers = self._plain_numbers(columns)
-        found = [numbers.get(column.name, self.cells[column.name]) for column in columns]
-        return pl.DataFrame(
-            [
-                cells if isinstance(cells, pl.Series) else _as_words(column.name, cells)
-                for column, cells in zip(columns, found, strict=True)
-            ]
-        )
+        others = [column.name for column in columns if column.name not in numbers]
+        found = numbers | {name: _as_words(name, self.cells[name]) for name in others}
+        return pl.DataFrame([found[column.name] for column in columns])
 
     def _plain_numbers(self, columns: Sequence[Column]) -> dict[str, pl.Series]:
         """Columns of JSON numbers, converted together: a series each would cost more than a row."""

@@ -90,7 +90,7 @@ def service_of(model: LiveModel, settings: Settings, version: str) -> FastAPI:
         exception_handlers={HTTPException: _framework_refuses},
     )
     app.state.is_ready = True
-    app.state.look = _looker(model, measures)
+    app.state.look = partial(_look, model, measures)
     _add_answers(app, lanes, limits)
     _add_description(app, model, measures, settings, version)
     return app
@@ -173,19 +173,15 @@ def _reasons_wanted(request: Request, limits: Limits) -> int:
     return int(text)
 
 
-def _looker(model: LiveModel, measures: Measures) -> Callable[[bool], Look]:
-    """Make a function that looks at the model's file, and counts and logs the outcome."""
-
-    def look(at_once: bool = False) -> Look:
-        found = model.look(at_once)
-        if found.outcome in ("loaded", "refused"):
-            measures.load(found.outcome)
-            level = logging.INFO if found.outcome == "loaded" else logging.ERROR
-            reason = {"exception": found.kind, "reason": found.reason}
-            log(f"model {found.outcome}", level, None, model=model.now.name, **reason)
-        return found
-
-    return look
+def _look(model: LiveModel, measures: Measures, at_once: bool = False) -> Look:
+    """Look at the model's file, and count and log the outcome."""
+    found = model.look(at_once)
+    if found.outcome in ("loaded", "refused"):
+        measures.load(found.outcome)
+        level = logging.INFO if found.outcome == "loaded" else logging.ERROR
+        reason = {"exception": found.kind, "reason": found.reason}
+        log(f"model {found.outcome}", level, None, model=model.now.name, **reason)
+    return found
 
 
 async def _look_again(look: Callable[[bool], Look], seconds: float) -> None:

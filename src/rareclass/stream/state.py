@@ -45,12 +45,8 @@ class StreamState:
         learner, learned = self.learner, SavedLearner(None, {})
         if learner.has_begun:
             learned = SavedLearner(learner.n_features_in_, flatten(learner.state_))
-        return replace(
-            self.saved,
-            learner=learned,
-            rejected=self.rejected.mark,
-            alerts=None if self.alerts is None else self.alerts.saved(),
-        )
+        alerts = None if self.alerts is None else self.alerts.saved()
+        return replace(self.saved, learner=learned, rejected=self.rejected.mark, alerts=alerts)
 
     @property
     def files(self) -> tuple[RejectedFile | AlertFile, ...]:
