@@ -31,9 +31,9 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2873,
-    "compare": 1346,
-    "decide": 1837,
+    "cli": 2864,
+    "compare": 1310,
+    "decide": 1826,
     "encoding": 2778,
     "ensemble": 2910,
     "estimators": 351,
@@ -44,20 +44,20 @@ MOST_CODE = {
     "hyperball": 1866,
     "kernels": 590,
     "labels": 869,
-    "metrics": 2118,
+    "metrics": 2104,
     "model": 3926,
     "moments": 1551,
     "online": 2323,
     "ranking": 3659,
-    "report": 3079,
+    "report": 3003,
     "review": 1047,
     "rows": 1736,
-    "serving": 1400,
+    "serving": 1389,
     "single files": 2091,
-    "stream": 1927,
+    "stream": 1919,
     "tables": 4144,
 }
-MOST_LINES = {"src/rareclass": 73_631, "tests": 53_958, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_450, "tests": 53_958, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -257,7 +257,7 @@ def test_processes_and_files_of_a_comparison_that_is_killed_end_with_it(tmp_path
             "fold 1 has no rare",
         ),
         ({"y": np.arange(120) % 3}, ErrorKind.LABELS, "3 labels"),
-        ({"groups": np.arange(120), "time": np.arange(120)}, ErrorKind.COMBINATION, "groups and"),
+        ({"groups": np.arange(120), "time": np.arange(120)}, ErrorKind.COMBINATION, "both given"),
         ({"cv": "5"}, None, "Expected `cv`"),
         ({"cv": 20}, None, "12 rare rows cannot be in the test part of each of 20 folds"),
         ({"time_budget": 0}, None, "time_budget=0"),

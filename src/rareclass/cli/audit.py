@@ -124,8 +124,7 @@ def _print_suspects(
     console: Console, title: str, suspects: "SuspectRows", rows: "TableRows"
 ) -> None:
     """Print the limit, and the first rows with the columns that speak against their label."""
-    console.print()
-    console.print(title, style="bold")
+    console.print(f"\n{title}", style="bold")
     console.print(
         f"At most {suspects.limit.most:,.0f} rows (95% confidence, if labels are wrong at random)"
     )

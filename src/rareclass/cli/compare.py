@@ -174,8 +174,7 @@ def _compare_methods(
     if sys.stdout.isatty():
         console.print("Ctrl-C stops it and compares the methods that have finished.")
     board = compare_on(data, settings, report=partial(_print_run, console))
-    console.print()
-    console.print(board.comparison.basis(board.found.folds))
+    console.print(f"\n{board.comparison.basis(board.found.folds)}")
     _print_leaderboard(console, board, settings.time is not None)
     return board
 
@@ -209,8 +208,7 @@ def _compare_files(files: "ScoreFiles") -> dict[str, Any]:
 
 def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> None:
     for value, comparison in found.by.items():
-        console.print()
-        console.print(f"{column} = {value}: {comparison.basis()}", style="bold")
+        console.print(f"\n{column} = {value}: {comparison.basis()}", style="bold")
         for standings in comparison.measures:
             console.print(standings.says(with_bounds=True))
     for value, why in found.not_judged.items():

@@ -56,8 +56,7 @@ def demo(options: DemoOptions) -> None:
     outcome = judge(weeks, scores, boosted_trees(weeks, seed))
     _print_outcome(console, outcome)
     _report(console, weeks, out)
-    console.print()
-    console.print(f"Files in {out}: {', '.join(FILES)}")
+    console.print(f"\nFiles in {out}: {', '.join(FILES)}")
     console.print()
     screen.print_command(
         console,
@@ -105,8 +104,7 @@ def _report(console: Console, weeks: "Weeks", out: Path) -> None:
 
 
 def _print_step(console: Console, title: str, command: str = "") -> None:
-    console.print()
-    console.print(title, style="bold cyan")
+    console.print(f"\n{title}", style="bold cyan")
     if command:
         screen.print_command(console, "", command)
     console.print()
@@ -122,8 +120,7 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
         for each in outcome.alerts
     ]
     screen.print_table(console, ("", "Alerts\na day", "Frauds\ncaught", "Money\ncaught"), rows)
-    console.print()
-    console.print(f"Average precision {outcome.ours:.3f}, {outcome.peer} {outcome.theirs:.3f}.")
+    console.print(f"\nAverage precision {outcome.ours:.3f}, {outcome.peer} {outcome.theirs:.3f}.")
     screen.print_notes(
         console,
         f"{outcome.peer} learned {N_TREES} trees of {N_LEAVES} leaves at a rate of "

@@ -169,8 +169,7 @@ def show(options: ShowOptions) -> None:
     if estimate is not None and training is not None:
         by = training.estimated_by or "held-out rows"
         title = f"Estimate by {_ESTIMATED.get(by, by)}, on {estimate.rows_text()}"
-        console.print()
-        console.print(title, style="bold")
+        console.print(f"\n{title}", style="bold")
         screen.print_estimate(console, estimate)
     if isinstance(method, CombinationFacts):
         console.print()

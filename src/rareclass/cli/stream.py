@@ -5,6 +5,7 @@ The screen is a live table, or in a pipe a line for each report.
 
 import json
 from collections import deque
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -162,12 +163,9 @@ def _learn(
     with claimed(folder), interruption.heeded():
         loop = StreamLoop(options, folder, interruption)
         shown = StreamScreen(console, options)
-        try:
-            with shown:
-                for event in loop.run():
-                    shown.show(event)
-        finally:
-            loop.close()
+        with closing(loop), shown:
+            for event in loop.run():
+                shown.show(event)
         if not loop.has_begun:
             console.print("Stopped before the first rows came; nothing was saved.")
             return interruption.signal

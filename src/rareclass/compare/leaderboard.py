@@ -112,10 +112,6 @@ def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> 
 
 
 def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
-    if settings.groups is not None and settings.time is not None:
-        raise ErrorKind.COMBINATION.error(
-            f"{setting('groups')} and {setting('time')} are both given.", "Give one of them."
-        )
     if settings.time is not None:
         return
     what, possible = "distinct rows", int(min(data.rare.sum(), (~data.rare).sum()))

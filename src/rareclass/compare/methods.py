@@ -20,7 +20,7 @@ from rareclass.compare.out_of_fold import (
     score_fold_of,
 )
 from rareclass.compare.score_columns import DEFAULT, Comparison, chosen_measures, compare_scores
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, counted, setting
 from rareclass.folds.dealing import days_of, rare_rows, read_times
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.folds.splitters import splitter_for
@@ -202,7 +202,8 @@ def _fold_rows(
             "Use y == label to compare the methods on one label against all others.",
         )
     if groups is not None and time is not None:
-        raise ErrorKind.COMBINATION.error("groups and time are both given.", "Give one of them.")
+        both = f"{setting('groups')} and {setting('time')} are both given."
+        raise ErrorKind.COMBINATION.error(both, "Give one of them.")
     group, moment = (None if each is None else np.asarray(each) for each in (groups, time))
     splitter, by = cv, ""
     if is_whole(cv):
@@ -296,8 +297,6 @@ def _outcomes(
             advance(0, note=name)
             try:
                 found = run(name, estimator, limits.get(name), lambda name=name: advance(note=name))
-            except InputError as error:
-                found = MethodOutcome(MethodRun(name, "failed", str(error), 0.0, 0))
             except KeyboardInterrupt:
                 for left in list(methods)[len(outcomes) :]:
                     interrupted = MethodRun(left, "interrupted", "ended by Ctrl-C", 0.0, 0)

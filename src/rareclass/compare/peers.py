@@ -263,9 +263,7 @@ class NativeCategories(BaseEstimator):
         values = self.categories_[cells.name]
         if values and values[-1] == _RARER:
             known = cells.is_in(values) | cells.is_null()
-            cells = cells.zip_with(
-                known, pl.Series([_RARER]).extend_constant(_RARER, len(cells) - 1)
-            )
+            cells = cells.set(~known, _RARER)
         words = cells.to_numpy().astype(object)
         codes = pd.Index(values, dtype=object).get_indexer(words)
         return pd.Categorical.from_codes(codes, values)

@@ -211,11 +211,9 @@ def _top_section(
     head["Rare"] = ["yes" if is_rare else "no" for is_rare in rows.y[top]]
     raised = [NONE] * len(top)
     if explained is not None:
-        reasons = [explained[f"reason_{k + 1}"][: len(top)] for k in range(_N_REASONS)]
-        raised = [
-            ", ".join(name for name in each if name is not None) or NONE
-            for each in zip(*reasons, strict=True)
-        ]
+        named = [f"reason_{k + 1}" for k in range(_N_REASONS)]
+        joined = pl.concat_str(named, separator=", ", ignore_nulls=True).replace("", NONE)
+        raised = explained.head(len(top)).select(joined).to_series().to_list()
     head["Raised most by"] = raised
     if explained is not None and "case_1" in explained.columns:
         cases = explained["case_1"][: len(top)]
