@@ -38,7 +38,7 @@ MOST_CODE = {
     "ensemble": 2910,
     "estimators": 351,
     "explain": 360,
-    "fit": 1829,
+    "fit": 1825,
     "folds": 429,
     "hunt": 867,
     "hyperball": 1866,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1919,
     "tables": 4144,
 }
-MOST_LINES = {"src/rareclass": 73_450, "tests": 53_958, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_451, "tests": 53_961, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

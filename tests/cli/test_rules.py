@@ -205,12 +205,16 @@ LEVELS = ("--method", "ordinal-rankrc", "--levels", "no,yes")
         (("--method", "rankrc", "--lam", "1", "--holdout", "0", "--max-fpr", "0.1"), "held-out"),
         (("--holdout", "0", "--min-recall", "0.5"), "held-out"),
         (("--time", "a", "--alerts", "5/day"), "a"),
+        (("--holdout", "0", "--report", "r.html"), "--report needs held-out rows"),
+        (("--method", "rankrc", "--lam", "1", "--holdout", "0", "--report", "r.html"), "held-out"),
+        ((*LEVELS, "--report", "r.html"), "--report needs a rare class"),
     ],
 )
 def test_a_bad_rule_is_refused_before_anything_is_learned(payments, out, monkeypatch, words, said):
     table = pl.read_csv(payments).with_columns(customer_name=pl.lit("c"), b=-pl.col("b").abs())
     table.write_csv(payments)
     monkeypatch.setattr("rareclass.fit.training._Training.fit", lambda *_: pytest.fail("learned"))
+    monkeypatch.chdir(out.parent)
     assert said in complaint("fit", payments, "-t", "fraud", *words, "-o", out)
     assert not out.exists()
 

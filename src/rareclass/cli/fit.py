@@ -1,6 +1,6 @@
 """``rareclass fit``: from a training file to a model file."""
 
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -112,11 +112,11 @@ def fit(options: FitOptions) -> None:
         rule=rule,
         prevalence=threshold.prevalence,
         baseline=not options.no_baseline,
+        report=report is not None,
     )
     console, details = screen.output(), options.details
-    with ExitStack() as until_saved:
-        if not isinstance(out, RemotePath):
-            until_saved.enter_context(being_written(out, f"--out {out}"))
+    writing = nullcontext() if isinstance(out, RemotePath) else being_written(out, f"--out {out}")
+    with writing:
         trained = fit_and_save(console, file, out, settings, details)
     written.give(trained.as_plain_data())
     if report is not None:
@@ -126,7 +126,7 @@ def fit(options: FitOptions) -> None:
 
 
 def _write_report(console: Console, report: Path, out: Path, trained: "Trained") -> None:
-    """Write the page; a model without scores of rows held out, or of levels, has none."""
+    """Write the page, unless all rows held out were of one class."""
     from rareclass.report.model_report import report_on_held_out
 
     try:

@@ -38,7 +38,7 @@ from rareclass.model.facts import (
 )
 from rareclass.model.model import Model
 from rareclass.model.targets import RareClassFacts
-from rareclass.model.threshold import NO_VALUES, DecisionRule, check_days, rules_in_step
+from rareclass.model.threshold import NO_VALUES, check_days, rules_in_step
 from rareclass.ranking import OrdinalRankRC
 from rareclass.stored import plain_data
 
@@ -213,16 +213,19 @@ class _Training:
         self.judged: ScoredRows | None = None
 
     def check_rule(self) -> None:
-        """Raise `InputError`, before anything is learned, where no rows could judge the rule."""
+        """Raise `InputError`, before anything is learned, where no rows could judge the rule.
+
+        Or where there are none for the report.
+        """
         rule, plan, data, time = self.settings.rule, self.plan, self.data, self.settings.time
+        if not (plan.folds or plan.cross_fits or len(plan.held_out)) and self.settings.of_held_out:
+            raise _no_held_out_rows(self.settings)
         if rule is None:
             return
         limit = rule.rule.constraint
         if time is not None and self.time is not None and isinstance(limit, AtMostAlertsAPeriod):
             check_days(self.time, setting("time", time), time)
             covered_periods(self.time, limit.period)
-        if not (plan.folds or plan.cross_fits or len(plan.held_out)):
-            raise _no_held_out_rows(rule)
         if data.beside is not None and data.number is not None:
             judged = plan.held_out if len(plan.held_out) else slice(None)
             rule.values(data.beside[judged], data.number[judged], None)
@@ -340,7 +343,7 @@ class _Training:
             found = default_thresholds(*rows, self.settings.prevalence, judged.group)
             return (found[0], found[1:]) if found else (None, [])
         if judged is None:
-            raise _no_held_out_rows(rule)
+            raise _no_held_out_rows(self.settings)
         if data.beside is not None and judged.places is not None:
             assert data.number is not None
             beside, number = data.beside[judged.places], data.number[judged.places]
@@ -410,9 +413,9 @@ class _Training:
         )
 
 
-def _no_held_out_rows(rule: DecisionRule) -> InputError:
+def _no_held_out_rows(settings: FitSettings) -> InputError:
     return ErrorKind.COMBINATION.error(
-        f"{rule.rule.words} needs held-out rows of both classes, and there are none.",
+        f"{settings.of_held_out} needs held-out rows of both classes, and there are none.",
         f"Leave out {setting('holdout', 0)}, or give rows with more of the rare class.",
     )
 

@@ -57,6 +57,14 @@ class FitSettings(EstimateSettings, ColumnSettings):
     baseline: bool = False  # whether plain methods are tried on the held-out rows
     rule: DecisionRule | None = None  # what the threshold keeps; None: see `default_thresholds`
     prevalence: float | None = None  # share of rare rows where the model will be used
+    report: bool = False  # whether a page on the held-out rows will be written
+
+    @property
+    def of_held_out(self) -> str:
+        """Setting that needs held-out rows of a rare class, in words; empty for none."""
+        if self.rule is None:
+            return setting("report") if self.report else ""
+        return self.rule.rule.words
 
     @property
     def columns_named(self) -> list[tuple[str, str]]:
@@ -140,20 +148,10 @@ class TrainingSet:
 
     def take(self, chosen: NDArray[np.int64]) -> "TrainingSet":
         """Return the chosen rows."""
-        weight = None if self.weight is None else self.weight[chosen]
-        return replace(
-            self,
-            rows=self.rows[chosen],
-            y=self.y[chosen],
-            weight=weight,
-            beside=None if self.beside is None else self.beside[chosen],
-            groups=None if self.groups is None else self.groups[chosen],
-            time=None if self.time is None else self.time[chosen],
-            number=None if self.number is None else self.number[chosen],
-            which=None if self.which is None else self.which[chosen],
-            n_unlabelled=0,
-            n_copies=0,
-        )
+        names = ("rows", "y", "weight", "beside", "groups", "time", "number", "which")
+        whole = {name: vars(self)[name] for name in names}
+        part: dict[str, Any] = {k: v if v is None else v[chosen] for k, v in whole.items()}
+        return replace(self, **part, n_unlabelled=0, n_copies=0)
 
 
 def in_memory(data: TrainingSet, seed: int) -> TrainingSet:
@@ -240,7 +238,7 @@ def _target(
     found = FoundLabels(column, counts, lambda label: _first_row(file, column, label))
     target = settings.method.read_target(found, settings.positive)
     of_rare = "" if settings.prevalence is None else setting("prevalence", settings.prevalence)
-    of_rare = of_rare if settings.rule is None else settings.rule.rule.words
+    of_rare = settings.of_held_out or of_rare
     if of_rare and not isinstance(target, RareClassFacts):
         raise ErrorKind.COMBINATION.error(
             f"{of_rare} needs a rare class, and {setting('method', settings.method.name)} learns "
