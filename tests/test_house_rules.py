@@ -41,14 +41,14 @@ MOST_CODE = {
     "fit": 1825,
     "folds": 429,
     "hunt": 867,
-    "hyperball": 1866,
+    "hyperball": 1861,
     "kernels": 590,
     "labels": 869,
     "metrics": 2104,
     "model": 3926,
-    "moments": 1551,
+    "moments": 1536,
     "online": 2323,
-    "ranking": 3659,
+    "ranking": 3641,
     "report": 3003,
     "review": 1047,
     "rows": 1736,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1919,
     "tables": 4144,
 }
-MOST_LINES = {"src/rareclass": 73_451, "tests": 53_961, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_406, "tests": 53_959, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -38,7 +38,6 @@ class FittedBalls(Protocol):
 
     def names_of(self, columns: Any) -> list[str]:
         """Return the names of columns."""
-        ...
 
 
 class BallOverlap(NamedTuple):

@@ -315,11 +315,7 @@ class DualIterate(NamedTuple):
 
     def beyond(self, last: "DualIterate", share: float) -> "DualIterate":
         """Extrapolate along the way from the last iterate."""
-        return DualIterate(
-            self.multipliers + share * (self.multipliers - last.multipliers),
-            self.V + share * (self.V - last.V),
-            self.inner + share * (self.inner - last.inner),
-        )
+        return DualIterate(*(a + share * (a - b) for a, b in zip(self, last, strict=True)))
 
 
 class Optimality(NamedTuple):

@@ -279,7 +279,12 @@ CovarianceModel = Full | Diagonal | Factor
 def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> CovarianceModel:
     """Return the covariance model of some parameters; `ValueError` where they are out of range."""
     check_whole("n_factors", n_factors)
-    ridge = _checked_ridge(ridge)
+    if isinstance(ridge, str) and ridge == "auto":
+        ridge = None
+    elif is_number(ridge, ends="[)"):
+        ridge = float(ridge)
+    else:
+        raise ErrorKind.SETTING.error(f"ridge={ridge!r} is not 'auto' or a number at or above 0.")
     known: dict[str, CovarianceModel] = {
         "full": Full(ridge),
         "diagonal": Diagonal(ridge),
@@ -287,15 +292,6 @@ def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> CovarianceMo
     }
     check_choice("covariance", covariance, list(known))
     return known[covariance]
-
-
-def _checked_ridge(ridge: Any) -> float | None:
-    """Return the ridge as a number, None for "auto"."""
-    if isinstance(ridge, str) and ridge == "auto":
-        return None
-    if is_number(ridge, ends="[)"):
-        return float(ridge)
-    raise ErrorKind.SETTING.error(f"ridge={ridge!r} is not 'auto' or a number at or above 0.")
 
 
 def mean_variance(moments: Moments) -> float:

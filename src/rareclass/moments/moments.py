@@ -55,8 +55,7 @@ class Moments(NamedTuple):
     (Chan, Golub, LeVeque 1979): no large numbers are subtracted, whatever the mean is.
     """
 
-    n_rows: int  # with a weight above 0
-    weight: float  # W, the sum of their weights
+    weight: float  # W, the sum of the weights of the rows
     mean: np.ndarray  # mu
     variance_sum: np.ndarray  # the diagonal of S: sum of w (x - mu)^2 for each feature
     scatter: np.ndarray  # S, the sum of w (x - mu)(x - mu)'; of shape (0, 0) where it is not kept
@@ -84,19 +83,7 @@ def merge(a: Moments, b: Moments) -> Moments:
     """
     if not a.weight:
         return b
-    if not b.weight:
-        return a
-    weight = a.weight + b.weight
-    mean = a.mean + (b.mean - a.mean) * (b.weight / weight)
-    one, other = _about(a, mean), _about(b, mean)
-    return one._replace(
-        n_rows=a.n_rows + b.n_rows,
-        weight=weight,
-        mean=mean,
-        variance_sum=one.variance_sum + other.variance_sum,
-        scatter=one.scatter + other.scatter,
-        sketch=one.sketch + other.sketch,
-    )
+    return _added(a, b, 1.0) if b.weight else a
 
 
 def remove(whole: Moments, part: Moments) -> Moments:
@@ -107,23 +94,26 @@ def remove(whole: Moments, part: Moments) -> Moments:
     """
     if not part.weight:
         return whole
-    weight = whole.weight - part.weight
-    mean = whole.mean - (part.mean - whole.mean) * (part.weight / weight)
-    at, gone = _about(whole, mean), _about(part, mean)
-    variance_sum = at.variance_sum - gone.variance_sum
-    constant = variance_sum <= _GONE * at.variance_sum
-    variance_sum[constant] = 0.0
-    scatter, sketch = at.scatter - gone.scatter, at.sketch - gone.sketch
-    sketch[constant] = 0.0
-    if scatter.size:
-        scatter[constant] = scatter[:, constant] = 0.0
-    return whole._replace(
-        n_rows=whole.n_rows - part.n_rows,
+    left = _added(whole, part, -1.0)
+    constant = left.variance_sum <= _GONE * _about(whole, left.mean).variance_sum
+    left.variance_sum[constant] = 0.0
+    left.sketch[constant] = 0.0
+    if left.scatter.size:
+        left.scatter[constant] = left.scatter[:, constant] = 0.0
+    return left
+
+
+def _added(a: Moments, b: Moments, sign: float) -> Moments:
+    """Return the moments of a and b together, or with a `sign` of -1 those of a without b."""
+    weight = a.weight + sign * b.weight
+    mean = a.mean + sign * (b.mean - a.mean) * (b.weight / weight)
+    one, other = _about(a, mean), _about(b, mean)
+    return one._replace(
         weight=weight,
         mean=mean,
-        variance_sum=variance_sum,
-        scatter=scatter,
-        sketch=sketch,
+        variance_sum=one.variance_sum + sign * other.variance_sum,
+        scatter=one.scatter + sign * other.scatter,
+        sketch=one.sketch + sign * other.sketch,
     )
 
 
@@ -165,7 +155,7 @@ def moments_of(
     if not n_rows or (weight is not None and not weight.any()):
         full = d if settings.scatter else 0
         scatter, sketch = np.zeros((full, full)), np.zeros_like(probes)
-        return Moments(0, 0.0, np.zeros(d), np.zeros(d), scatter, sketch, probes)
+        return Moments(0.0, np.zeros(d), np.zeros(d), scatter, sketch, probes)
     if source.is_sparse:
         return _sparse_moments(rows, settings, probes)
     first_rows = np.asarray(_first(rows), dtype=np.float64)
@@ -173,14 +163,14 @@ def moments_of(
     constant = (first_rows == first_rows[0]).all(axis=0)
     shift = np.where(constant, first_rows[0], first_rows.mean(axis=0))
     for again in (True, False):
-        n, total, first, second, *rest = rows.sum(_dense_sums, shift, settings, probes)
+        total, first, second, *rest = rows.sum(_dense_sums, shift, settings, probes)
         mean = first / total
         variance_sum = second - total * mean**2
         if not (again and (variance_sum < _LOST * second).any()):
             break
         # The first rows, of little weight, were far from the mean: once more, from the mean.
         shift = shift + mean
-    return _about_mean(n, total, mean, shift, variance_sum, probes, *rest)
+    return _about_mean(total, mean, shift, variance_sum, probes, *rest)
 
 
 def _block_rows(source: RowSource, settings: MomentSettings) -> int:
@@ -202,7 +192,7 @@ def _first(rows: Rows) -> Any:
 def _dense_sums(
     block: Block, shift: np.ndarray, settings: MomentSettings, probes: np.ndarray
 ) -> tuple:
-    """Return n, W and, of y = x - shift, the sums of w y, w y^2, w y y' and w y (y'probes)."""
+    """Return W and, of y = x - shift, the sums of w y, w y^2, w y y' and w y (y'probes)."""
     weight = block.weight
     Y = np.subtract(block.X, shift, dtype=np.float64)
     # Sums of products carry the weight from here on. Most weights are 1, or 0 for rare rows.
@@ -211,7 +201,7 @@ def _dense_sums(
         Y[weight == 0.0] = 0.0
     else:
         Y *= root[:, None]
-    head = (np.count_nonzero(weight), float(weight.sum()), root @ Y)
+    head = float(weight.sum()), root @ Y
     moved = Y.T @ (Y @ probes)
     if not settings.scatter:
         square = np.einsum("ij,ij->j", Y, Y)
@@ -240,7 +230,7 @@ def _sparse_moments(rows: Rows, settings: MomentSettings, probes: np.ndarray) ->
     rest: tuple = (np.empty((0, 0)), np.zeros_like(probes))
     if settings.scatter or probes.size:
         rest = rows.sum(_product_sums, shift, settings, probes)
-    return _about_mean(n, total, e, shift, variance_sum, probes, *rest)
+    return _about_mean(total, e, shift, variance_sum, probes, *rest)
 
 
 def _stored_middle(first: sparse.csr_matrix, mean: np.ndarray) -> np.ndarray:
@@ -293,7 +283,6 @@ def _product_sums(
 
 
 def _about_mean(
-    n_rows: int,
     weight: float,
     e: np.ndarray,
     shift: np.ndarray,
@@ -308,4 +297,4 @@ def _about_mean(
         product = product - weight * np.outer(e, e)
         np.fill_diagonal(product, variance_sum)
     sketch = moved - weight * np.outer(e, e @ probes)
-    return Moments(int(n_rows), float(weight), shift + e, variance_sum, product, sketch, probes)
+    return Moments(float(weight), shift + e, variance_sum, product, sketch, probes)

@@ -237,16 +237,16 @@ class PreparedRanking:
         stride = part_stride(self.rows.n_rows, self.expansion.n_landmarks)
         if stride is None:
             return self.scored(coefficients)
-        rows, target = self.rows.every(stride), self.data.target
-        weight = target.labels.majority_weight
+        rows, labels = self.rows.every(stride), self.data.target.labels
+        weight = labels.majority_weight
         total = float(self.rows.n_rows if weight is None else weight.sum())
-        return RankingScores(
-            expand(self.rare_kernel, coefficients),
-            rows.map(block_scores, self.expansion, coefficients),
-            target.held_code,
-            target.majority_code,
-            target.labels.rare_weight,
-            rows.weight * (total / rows.weight.sum()),
+        return (
+            replace(self, rows=rows)
+            .scored(coefficients)
+            ._replace(
+                held_weight=labels.rare_weight,
+                majority_weight=rows.weight * (total / rows.weight.sum()),
+            )
         )
 
     def fold_scores(

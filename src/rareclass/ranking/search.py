@@ -200,7 +200,15 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _check_parameters(self) -> None:
         """Raise `ValueError` on parameters of the search, naming parameter and range."""
-        self._check_search_rows()
+        if self.search_rows is not None:
+            allowed = "a whole number of at least 100, or None"
+            check_whole("search_rows", self.search_rows, allowed, 100)
+            rule = self.landmarks
+            if not isinstance(rule, (str, tuple, int, np.integer)) and np.ndim(rule) == 1:
+                raise ErrorKind.COMBINATION.error(
+                    "landmarks holds row numbers, of which search_rows draws some: pass the rows "
+                    "themselves, as a matrix."
+                )
         most = self.max_landmarks
         if most is None:
             return
@@ -214,17 +222,6 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
             raise ErrorKind.COMBINATION.error(
                 f"max_landmarks={most} needs penalty='l1': with {self.penalty!r} every landmark is "
                 f"used. Pass landmarks=('rare', {most}) for as many of them."
-            )
-
-    def _check_search_rows(self) -> None:
-        if self.search_rows is None:
-            return
-        check_whole("search_rows", self.search_rows, "a whole number of at least 100, or None", 100)
-        rule = self.landmarks
-        if not isinstance(rule, (str, tuple, int, np.integer)) and np.ndim(rule) == 1:
-            raise ErrorKind.COMBINATION.error(
-                "landmarks holds row numbers, of which search_rows draws some: pass the rows "
-                "themselves, as a matrix."
             )
 
     def _small_enough(

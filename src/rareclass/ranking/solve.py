@@ -264,7 +264,12 @@ def learned_machines(
             machine = _without_unused(machine, prepared, lam)
         machines.append(machine)
         if stopped_short(solution, tol):
-            _warn_of_stopping_short(solution, lam, tol)
+            warn(
+                f"lam={lam:.3g}: {solution.status} after {solution.n_iter} iterations with "
+                f"optimality {solution.optimality:.1e}, wanted {tol:.1e}. Raise max_iter, tol or "
+                "lam, or check the scale of the features.",
+                ConvergenceWarning,
+            )
         elif is_labelling and solution.at.value >= 1.0 - tol:
             warn(
                 f"lam={lam:.3g}: the objective is {solution.at.value:.4f}, and it is 1 where all "
@@ -301,15 +306,6 @@ def stopped_short(solution: Solution, tol: float) -> bool:
     # Written so that an optimality that is not a number is short, too.
     near = solution.optimality <= max(tol, ROUNDING_TOL)
     return solution.status is Status.MAX_ITER or not near
-
-
-def _warn_of_stopping_short(solution: Solution, lam: float, tol: float) -> None:
-    warn(
-        f"lam={lam:.3g}: {solution.status} after {solution.n_iter} iterations with optimality "
-        f"{solution.optimality:.1e}, wanted {tol:.1e}. Raise max_iter, tol or lam, or check the "
-        "scale of the features.",
-        ConvergenceWarning,
-    )
 
 
 class CrossFittedMachines(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 from rareclass.errors import ErrorKind
 from rareclass.ranking.losses.labelling import F1, BreakEven, LabellingLoss, PrecisionAtK
 from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
-from rareclass.ranking.losses.piecewise_quadratic import RareSide, SmoothedHinge, SquaredHinge, Zone
+from rareclass.ranking.losses.piecewise_quadratic import SmoothedHinge, SquaredHinge
 from rareclass.ranking.losses.pnorm_push import PNormPush
 
 __all__ = [
@@ -26,11 +26,9 @@ __all__ = [
     "PNormPush",
     "PairLoss",
     "PrecisionAtK",
-    "RareSide",
     "RareTerms",
     "SmoothedHinge",
     "SquaredHinge",
-    "Zone",
     "make_loss",
 ]
 

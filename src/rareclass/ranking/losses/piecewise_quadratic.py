@@ -16,22 +16,15 @@ from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 class RareSide(NamedTuple):
     """The rare scores, sorted, with prefix sums: what a block needs to know of them.
 
-    Arrays of m+ numbers in sorted order (``order`` leads there from the caller's order);
-    prefix sums have m+ + 1 entries, the first one zero.
+    Arrays of m+ numbers in sorted order (``order`` leads there from the caller's order). The
+    ``prefixes`` are sums of w, w s and w s^2: m+ + 1 entries each, the first one zero.
     """
 
     order: np.ndarray
     scores: np.ndarray
     weight: np.ndarray
     centre: float
-    weight_sum: np.ndarray
-    score_sum: np.ndarray
-    square_sum: np.ndarray
-
-    @property
-    def prefixes(self) -> tuple[np.ndarray, ...]:
-        """The prefix sums of w, w s and w s^2."""
-        return self[4:]
+    prefixes: tuple[np.ndarray, ...]
 
 
 class Zone(NamedTuple):
@@ -105,7 +98,7 @@ class PiecewiseQuadratic(PairLoss):
         # Prefix sums of squares lose fewer digits around the middle of the scores.
         centre = float(scores @ weight / total) if total > 0.0 else 0.0
         s = scores[order] - centre
-        return RareSide(order, s, w, centre, _prefix(w), _prefix(w * s), _prefix(w * s * s))
+        return RareSide(order, s, w, centre, tuple(map(_prefix, (w, w * s, w * s * s))))
 
     def block(self, rare: RareSide, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
@@ -167,7 +160,7 @@ class PiecewiseQuadratic(PairLoss):
         product = np.empty(len(direction))
         sums = np.zeros((2, len(rare.scores) + 1))
         d = np.ascontiguousarray(direction)
-        of_weight = rare.weight_sum, prefix.weight_sum
+        of_weight = rare.prefixes[0], prefix.weight_sum
         jit._curvature(*of_weight, *zone[:2], d, weight, self.shape.curve, product, sums)
         return product, sums
 

@@ -85,11 +85,6 @@ class Solution(NamedTuple):
     passes: float
     history: list[Step]
 
-    def at_price(self, price: float) -> "Solution":
-        """The same where each of its passes cost so much of one of all rows."""
-        history = [step._replace(passes=step.passes * price) for step in self.history]
-        return self._replace(passes=self.passes * price, history=history)
-
     def lightened(self) -> "Solution":
         """Without what only solvers need: the rare side."""
         return self._replace(at=self.at._replace(rare=None))

@@ -1,7 +1,7 @@
 """A part of the rows that stands in for all of them: starts, and directions, at its price."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -181,6 +181,7 @@ def kernel_is_worth_keeping(n_rows: int, n_landmarks: int, n_features: int, seve
     )
 
 
+@dataclass(eq=False)
 class PartDirection:
     r"""A direction from the same problem on a part of the rows.
 
@@ -198,19 +199,12 @@ class PartDirection:
     for it. With `witnesses`, which foresee where a step leads, further steps are made from there.
     """
 
-    def __init__(
-        self,
-        part: RankingProblem,
-        share: float,
-        inverse: Preconditioner | None = None,
-        witnesses: Witnesses | None = None,
-    ) -> None:
-        self.part = part
-        self.share = share
-        self.witnesses = witnesses
-        self.inverse = inverse
-        self._last: Evaluation | None = None
-        self._pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    part: RankingProblem
+    share: float
+    inverse: Preconditioner | None = None
+    witnesses: Witnesses | None = None
+    _last: Evaluation | None = field(default=None, init=False)
+    _pairs: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list, init=False)
 
     def __call__(self, at: Evaluation, optimality: float, tol: float) -> Solver[Direction]:
         """The direction from a point."""
@@ -320,4 +314,6 @@ def minimize_from_part(
     at = yield ValueQuestion(problem, solution.at.w)
     solution = yield from minimize(Objective(problem), at, ends.reference, run, ways, passes)
     run.done()
-    return [(k, solution.lightened().at_price(asked))]
+    history = [step._replace(passes=step.passes * asked) for step in solution.history]
+    priced = solution._replace(passes=solution.passes * asked, history=history)
+    return [(k, priced.lightened())]
