@@ -36,7 +36,7 @@ def state_of(rows=0, **changed):
         "target": RareClassFacts("y", "ä", "0"),
         "encoder": OnlineEncoder(Schema("y", {"a/../b": "number", "land": "category"})),
         "learner": SavedLearner(3, {"coef": np.array([0.1, -0.0, np.nextafter(1, 2)])}),
-        "ids": Memory.empty(3),
+        "ids": Memory(3),
         "window": window,
         "counters": Counters(rows=rows),
         "rejected": FileMark(2, 120, ROWS[1]),

@@ -36,11 +36,11 @@ class HeldOutCuts(NamedTuple):
     rare_trials: float  # the same of all rare rows
     majority_trials: float
     row_trials: float
-    alike: float  # rows that count as one of them, as they are of a group; 1 without groups
-    inexact: str  # why tests are not exact; "" where they are
-    group: NDArray[np.intp] | None  # shape (n,): code of each row's group
     time: np.ndarray | None  # shape (n,): as `read_times` has them
     costs: Mapping[str, FloatArray]  # columns of shape (n,)
+    inexact: str  # why tests are not exact; "" where they are
+    alike: float = 1.0  # rows that count as one of them, as they are of a group
+    group: NDArray[np.intp] | None = None  # shape (n,): code of each row's group
 
     @classmethod
     def read(
@@ -92,9 +92,7 @@ class HeldOutCuts(NamedTuple):
             rare_trials=float(weight[is_rare].sum() ** 2 / squares[is_rare].sum()),
             majority_trials=float(weight[~is_rare].sum() ** 2 / squares[~is_rare].sum()),
             row_trials=float(trials[-1]),
-            alike=1.0,
             inexact="" if whole else WEIGHTED,
-            group=None,
             time=moments,
             costs={name: each[rows] for name, each in of_rows.items()},
         )

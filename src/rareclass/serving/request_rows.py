@@ -221,21 +221,18 @@ def _by_column(found: Any, columns: Sequence[Column], most_rows: int) -> Request
     if absent := [name for name in names if name not in found]:
         words = "There is no column {!r}.".format
         raise schema_error(*(Fault(None, n, words(n), _hint(n, found, names)) for n in absent))
-    for column in columns:
-        if not isinstance(found[column.name], list):
-            message = f"Column {column.name!r} is not a list."
-            raise schema_error(Fault(None, column.name, message, lists))
-    n_rows = len(found[columns[0].name])
-    for column in columns:
-        if len(found[column.name]) != n_rows:
-            message = (
-                f"Column {column.name!r} has {counted(len(found[column.name]), 'cell')}, and "
-                f"{columns[0].name!r} {n_rows:,}."
-            )
+    for name in names:
+        if not isinstance(found[name], list):
+            raise schema_error(Fault(None, name, f"Column {name!r} is not a list.", lists))
+    n_rows = len(found[names[0]])
+    for name in names:
+        if len(found[name]) != n_rows:
+            cells = counted(len(found[name]), "cell")
+            message = f"Column {name!r} has {cells}, and {names[0]!r} {n_rows:,}."
             remedy = "Give a cell a row, null where it is not known."
-            raise schema_error(Fault(None, column.name, message, remedy))
+            raise schema_error(Fault(None, name, message, remedy))
     _check_number(n_rows, most_rows)
-    return RequestRows(n_rows, {column.name: found[column.name] for column in columns})
+    return RequestRows(n_rows, {name: found[name] for name in names})
 
 
 def _check_number(n_rows: int, most_rows: int) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,16 +80,16 @@ class SavedStream:
     options: dict[str, Any]  # `StreamOptions.lasting`
     target: "RareClassFacts"
     encoder: "OnlineEncoder"
-    learner: SavedLearner
     ids: "Memory"
     window: "Window"
-    counters: Counters
     rejected: "FileMark"
     drift: "ColumnCounts"
     best: "BestWindows"
     alarm: "DriftAlarm | None"  # None: drift is reported only
     clock: "DayColumn | None"
     columns: list[str] | None  # where the source's first row does not name them all
+    learner: SavedLearner = SavedLearner(None, {})  # noqa: RUF009 (never changed)
+    counters: Counters = field(default_factory=Counters)
     alerts: "SavedAlerts | None" = None
     position: dict[str, Any] | None = None  # where the source goes on; None: at its beginning
 

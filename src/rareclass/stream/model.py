@@ -124,14 +124,11 @@ def load_stream_model(path: Path) -> Model:
                 f"{setting('positive')}, and a new {setting('folder')} folder.",
             )
         encoder, learner = StreamEncoder(saved.encoder), learner_of(saved)
+        facts, counts = _facts(saved, encoder), _counted(saved, encoder)
+        thresholds = np.array([_threshold(saved, float(learner.offset_))])
+        notices = (f"{newest} is damaged: {path.name} was taken",) if newest else ()
         model = Model(
-            encoder,
-            learner,
-            _facts(saved, encoder),
-            np.array([_threshold(saved, float(learner.offset_))]),
-            notices=(f"{newest} is damaged: {path.name} was taken",) if newest else (),
-            file=path,
-            counted=_counted(saved, encoder),
+            encoder, learner, facts, thresholds, notices=notices, file=path, counted=counts
         )
         check_model(model)
     return model

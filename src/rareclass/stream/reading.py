@@ -208,21 +208,16 @@ class WaitingRows(LastIds[HeldRow]):
         return super().from_state(state | {"values": [HeldRow(v.copy(), s) for v, s in of_rows]})
 
 
-@dataclass
 class Memory:
     """Knowledge of ids: rows that wait for labels, labels that wait for rows, labels learned.
 
     Each is of at most `capacity` ids; the oldest leaves for the newest.
     """
 
-    held: WaitingRows
-    early: LastIds[bool]  # about 150 bytes each
-    learned: LastIds[bool]
-
-    @classmethod
-    def empty(cls, capacity: int) -> "Memory":
-        """Return a memory of nothing."""
-        return cls(WaitingRows(capacity), LastIds(capacity), LastIds(capacity))
+    def __init__(self, capacity: int) -> None:
+        self.held = WaitingRows(capacity)
+        self.early = LastIds[bool](capacity)  # about 150 bytes each
+        self.learned = LastIds[bool](capacity)
 
 
 class Arrivals(NamedTuple):
