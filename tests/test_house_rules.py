@@ -31,7 +31,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2864,
+    "cli": 2856,
     "compare": 1310,
     "decide": 1826,
     "encoding": 2778,
@@ -44,20 +44,20 @@ MOST_CODE = {
     "hyperball": 1861,
     "kernels": 590,
     "labels": 869,
-    "metrics": 2104,
+    "metrics": 2102,
     "model": 3926,
     "moments": 1536,
     "online": 2323,
     "ranking": 3641,
-    "report": 3003,
+    "report": 2993,
     "review": 1047,
     "rows": 1736,
-    "serving": 1389,
+    "serving": 1386,
     "single files": 2091,
-    "stream": 1919,
+    "stream": 1910,
     "tables": 4144,
 }
-MOST_LINES = {"src/rareclass": 73_406, "tests": 53_959, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_362, "tests": 53_960, "benchmarks": 17_858}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -98,6 +98,7 @@ def test_wrong_names_are_met_with_the_nearest(rows, tmp_path):
     for words, said in (
         (("--drop", "items,Amuont"), "Did you mean 'amount'?"),
         (("--id", "ordr"), "Did you mean 'order'?"),
+        (("--learner", "mixtur"), "Did you mean 'mixture'?"),
         (("--param", "bufer_size=9"), "Did you mean 'buffer_size'?"),
         (("--param", "buffer_size=2.5"), "not a whole number"),
         (("--param", "C"), "not of the form NAME=VALUE"),

@@ -453,6 +453,7 @@ Y, SCORES = [0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8]
         (lambda: Rule.f_beta(0), "beta=0"),
         (lambda: Rule.min_recall(0.9, confidence=1), "confidence=1 must be None or between"),
         (lambda: Rule.min_recall(0.9, prevalence=0.0), "prevalence=0.0 must be between"),
+        (lambda: Rule.max_alerts(1, prevalence=0.1), "a day and prevalence=0.1 contradict"),
         (lambda: ReviewBand(Rule.f_beta(), 0.5), r"review=0.5 must be a ThresholdRule"),
     ],
 )
@@ -473,7 +474,6 @@ def test_settings_that_are_none(make, said):
         (Rule.max_alerts(1), {}, "the day of each row is not known.*Pass time="),
         (Rule.max_alerts(1), {"time": ["a"] * 4}, "time: 'a' at row 0 is not a time"),
         (Rule.max_alerts(1), {"time": [1, 2]}, r"time has the shape \(2,\)"),
-        (Rule.max_alerts(1, prevalence=0.1), {"time": [1, 1, 2, 2]}, "at prevalence=0.1"),
         (Rule.least_cost(1, "fee"), {}, "the cost 'fee' is not among costs"),
         (Rule.least_cost(1, "fee"), {"costs": {"fee": [1, 2, -3, 4]}}, r"fee\[2\] = -3"),
         (Rule.least_cost(1, "fee"), {"costs": {"fee": [1]}}, "fee has 1 rows"),

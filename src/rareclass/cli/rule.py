@@ -76,12 +76,6 @@ class RuleOptions:
                 f"--alerts {value} needs to know the time of each row.",
                 "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
             )
-        if rule.needs_time and self.prevalence is not None:
-            raise ErrorKind.COMBINATION.error(
-                f"--alerts {value} and --prevalence contradict each other: alerts per period are "
-                "counted on these rows, which have another share of rare ones.",
-                "Leave one out, or give alerts for so many rows, as in 50/10000.",
-            )
         return rule
 
     def _threshold_rule(self, name: str, value: Any) -> Any:

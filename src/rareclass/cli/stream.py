@@ -46,9 +46,7 @@ class StreamCommandOptions:
     source: str = cli.argument("CSV, JSON lines or Parquet file, a folder of them, or - for stdin.")
     target: str = opt("Column that holds the classes; may be empty.", cli.REQUIRED)
     checkpoint: Path = opt("Folder for checkpoints, log, scores and rejected rows.", cli.REQUIRED)
-    learner: Literal[
-        "auto", "cbr", "cbr-diagonal", "oam", "opauc", "adaoam", "uniexp", "logistic", "mixture"
-    ] = opt(
+    learner: str = opt(
         "cbr, cbr-diagonal, oam, opauc, adaoam, uniexp, logistic, or mixture: several learners "
         "weighted by how well they have ranked. auto keeps the learner of the folder; in a new "
         "folder it is mixture.",

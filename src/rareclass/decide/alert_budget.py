@@ -236,12 +236,6 @@ class AtMostAlertsAPeriod(Constraint):
                 f"{self.words}: the {self.period} of each row is not known.",
                 "Pass time=, one date a row, or give the alerts per number of rows.",
             )
-        if prevalence is not None:
-            raise ErrorKind.COMBINATION.error(
-                f"{self.words} at prevalence={prevalence:g}: the rows of a {self.period} are the "
-                "held-out rows themselves.",
-                "Leave the prevalence out, or give the alerts per number of rows.",
-            )
         alerts = AlertsAPeriod.of(held, held.time, self.period)
         periods, n = alerts.periods, max(alerts.periods.n, 1e-9)
         if confidence is None:

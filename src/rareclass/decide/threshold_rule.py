@@ -25,7 +25,7 @@ from rareclass.decide.constraints import (
     LeastCost,
 )
 from rareclass.decide.threshold import balanced_accuracy_threshold
-from rareclass.errors import ErrorKind
+from rareclass.errors import ErrorKind, setting
 from rareclass.findings import Finding, FindingKind
 from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.parameters import check_number, check_prevalence
@@ -88,6 +88,12 @@ class ThresholdRule:
         if self.confidence is not None:
             check_number("confidence", self.confidence, "None or between 0 and 1", high=1.0)
         check_prevalence(self.prevalence)
+        if self.prevalence is not None and isinstance(self.constraint, AtMostAlertsAPeriod):
+            raise ErrorKind.COMBINATION.error(
+                f"{self.words} and {setting('prevalence', self.prevalence)} contradict each other: "
+                "the rows of a period are the held-out rows themselves, whose share is another.",
+                "Leave the prevalence out, or give the alerts per number of rows.",
+            )
 
     @classmethod
     def min_precision(

@@ -1,6 +1,6 @@
 """Display of a ball around a rare class: the rows around it, and their distances to its centre."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,7 @@ from rareclass.hyperball.description import (
     UNLABELLED_OUTSIDE,
     BallPicture,
 )
-from rareclass.report.drawing import AMBER, BLACK, BLUE, GREY, VERMILLION, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from rareclass.report.drawing import AMBER, BLACK, BLUE, GREY, VERMILLION, Axes, Figure, new_figure
 
 # Rows of one kind beyond this are thinned: more only make the same black.
 MOST_DRAWN = 20_000
@@ -46,7 +42,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def draw_ball(picture: BallPicture) -> "Figure":
+def draw_ball(picture: BallPicture) -> Figure:
     """Draw a ball in two panels: a plane through its centre, and the distances to its centre.
 
     On the left the disc of radius R with the rows of every kind; their numbers stand in the
@@ -85,7 +81,7 @@ def draw_ball(picture: BallPicture) -> "Figure":
     return figure
 
 
-def _draw_plane(axes: "Axes", picture: BallPicture) -> None:
+def _draw_plane(axes: Axes, picture: BallPicture) -> None:
     from matplotlib.patches import Circle
 
     across = np.abs(picture.coordinates).max(axis=1, initial=0.0)
@@ -105,7 +101,7 @@ def _draw_plane(axes: "Axes", picture: BallPicture) -> None:
     axes.set_title(title, fontsize=10)
 
 
-def _scatter(axes: "Axes", picture: BallPicture, is_crowd: bool) -> None:
+def _scatter(axes: Axes, picture: BallPicture, is_crowd: bool) -> None:
     for layer, (kind, look) in enumerate(_LOOKS.items()):
         places = picture.coordinates[picture.kinds == kind]
         if not len(places):
@@ -130,7 +126,7 @@ def _over_the_disc(picture: BallPicture) -> str:
     return f"\n({rows} outside the ball in other directions)"
 
 
-def _draw_distances(axes: "Axes", picture: BallPicture) -> None:
+def _draw_distances(axes: Axes, picture: BallPicture) -> None:
     """Draw a histogram of the unlabelled rows' distances, R and the labelled rare rows."""
     radius, distances = picture.radius, picture.distances
     farthest = float(max(distances.max(initial=0.0), picture.rare_distances.max(initial=0.0)))
@@ -161,7 +157,7 @@ def _draw_distances(axes: "Axes", picture: BallPicture) -> None:
     axes.set_title(title + _beyond(int((distances > reach).sum())), fontsize=10)
 
 
-def _bars(axes: "Axes", distances: np.ndarray, radius: float, reach: float) -> None:
+def _bars(axes: Axes, distances: np.ndarray, radius: float, reach: float) -> None:
     """Draw a histogram of which one edge is R; few rows beside many get a logarithmic axis."""
     from matplotlib.ticker import MaxNLocator
 

@@ -2,18 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rareclass.errors import first_names
 from rareclass.metrics.column_drift import MOVED, MOVED_FAR
 from rareclass.model.drift import ColumnDrift, drift_block, worst_first
-from rareclass.report.drawing import BLUE, Display
+from rareclass.report.drawing import BLUE, Axes, Display
 from rareclass.report.page import Fact, FactList, Note, PageBlock, Plots, Section
 from rareclass.table_block import TableBlock
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 _MOST_LISTED = 40
 _MOST_DRAWN = 15
@@ -115,7 +111,7 @@ class ImportanceDisplay(Display):
         rows = tuple((name, f"{value:.3g}") for name, value in self.ranked[:_MOST_LISTED])
         return TableBlock(self.title, ("Column", "Importance"), rows)
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         shown = self.ranked[:_MOST_DRAWN][::-1]
         short = {name: _both_ends(name) for name, _ in shown}
         names = list(short.values() if len({*short.values()}) == len(short) else short)

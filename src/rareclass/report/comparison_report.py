@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_fil
 from rareclass.errors import ErrorKind
 from rareclass.opening import open_model
 from rareclass.report import ReportOptions
-from rareclass.report.drawing import CYCLE, Display
+from rareclass.report.drawing import CYCLE, Axes, Display
 from rareclass.report.page import (
     Fact,
     FactList,
@@ -42,9 +42,6 @@ from rareclass.report.threshold_table import ThresholdTable
 from rareclass.table_block import TableBlock
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.table_file import TablePlace
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MEASURES = ("average_precision", "roc_auc", "precision_at_k")
 _TOPS = (10, 100, 1000)
@@ -181,7 +178,7 @@ class CurvesDisplay(Display):
         """Return the points."""
         return self.points
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         for place, (name, table) in enumerate(self.tables.items()):
             color, dashes = CYCLE[place % len(CYCLE)]
             self.kind(table, name=name)._draw(ax, color=color, linestyle=dashes)

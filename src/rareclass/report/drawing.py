@@ -22,8 +22,10 @@ from rareclass.report.page import AxisSpan, Plot
 from rareclass.table_block import TableBlock
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    Axes = Figure = Any
 
 
 BLUE, VERMILLION, GREEN, AMBER = "#0072B2", "#D55E00", "#009E73", "#E69F00"
@@ -70,7 +72,7 @@ _STYLE: dict[Any, Any] = {
 Floats = NDArray[np.float64]
 
 
-def new_figure(size: tuple[float, float], name: str) -> "Figure":
+def new_figure(size: tuple[float, float], name: str) -> Figure:
     """Return a figure that pyplot does not know; raises `ImportError` without matplotlib."""
     with needed_for(name, "rareclass[cli]"):
         from matplotlib.figure import Figure
@@ -114,7 +116,7 @@ def _percent(value: float, _: Any = None) -> str:
     return f"{100 * value:.6g}%"
 
 
-def _written(figure: "Figure") -> str:
+def _written(figure: Figure) -> str:
     buffer = io.StringIO()
     with warnings.catch_warnings():
         # The reader's own font draws letters that matplotlib's lacks.
@@ -158,7 +160,7 @@ class Display(ABC):
     legend: ClassVar[dict[str, Any]] = {}  # where it stands
 
     @abstractmethod
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         """Draw on axes, without the legend."""
 
     @abstractmethod
@@ -169,7 +171,7 @@ class Display(ABC):
     def _words(self) -> str:
         """Describe the drawing to readers who cannot see it."""
 
-    def _draw_with_legend(self, ax: "Axes", **style: Any) -> None:
+    def _draw_with_legend(self, ax: Axes, **style: Any) -> None:
         """Draw on axes; the legend has each name once."""
         self._draw(ax, **style)
         handles, labels = ax.get_legend_handles_labels()
@@ -207,8 +209,8 @@ class RankingDisplay(Display):
     """
 
     of_probabilities: ClassVar[bool] = False  # drawn from probabilities, not scores
-    ax_: "Axes"
-    figure_: "Figure"
+    ax_: Axes
+    figure_: Figure
 
     def plot(self, ax: Any = None, **style: Any) -> Self:
         """Draw on axes, by default those of a new figure of pyplot, and return the display.

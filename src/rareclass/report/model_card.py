@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Self
 
 from rareclass.decide.calibration import weights_at_prevalence
@@ -93,12 +94,8 @@ class JudgedModel:
 def card_section(basis: JudgedModel) -> Section:
     """Section with the basis of the numbers, and the uses that the model is not fit for."""
     blocks: list[PageBlock] = [Heading("What it rests on"), Listing(tuple(_meant(basis)))]
-    not_meant = (
-        *_limits_of_few_rows(basis),
-        *_limits_on_other_rows(basis),
-        *_limits_of_parts(basis),
-    )
-    if not_meant:
+    limits = _limits_of_few_rows, _limits_on_other_rows, _limits_of_parts
+    if not_meant := tuple(chain.from_iterable(each(basis) for each in limits)):
         blocks += [Heading("What it is not for"), Listing(not_meant)]
     lead = "Derived from the model file and the rows of this page; nobody's intentions are in it."
     return Section("card", "Model card", lead, tuple(blocks))

@@ -1,19 +1,25 @@
 """The section on how well the rare rows are ranked: precision and recall, ROC, and gains."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import amount_text
-from rareclass.report.drawing import BAND, BLUE, GREY, INK, RankingDisplay, log_axis, share_axis
+from rareclass.report.drawing import (
+    BAND,
+    BLUE,
+    GREY,
+    INK,
+    Axes,
+    RankingDisplay,
+    log_axis,
+    share_axis,
+)
 from rareclass.report.page import NONE, Plots, Section, percent, percent_with_bounds, whole
 from rareclass.report.threshold_table import Band, Gains, ThresholdTable
 from rareclass.table_block import TableBlock
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Points of a curve that are drawn.
 _MOST_DRAWN = 240
@@ -72,9 +78,7 @@ class TableDisplay(RankingDisplay):
         kept = self.table.thinned(_MOST_DRAWN)
         return kept[alerts[kept] > 0]
 
-    def _mark_own(
-        self, ax: "Axes", x: NDArray[Any], y: NDArray[Any], in_legend: bool = True
-    ) -> None:
+    def _mark_own(self, ax: Axes, x: NDArray[Any], y: NDArray[Any], in_legend: bool = True) -> None:
         own = self.table.own
         if own is not None and np.isfinite(y[own]):
             label = "the model's threshold" if in_legend else "_"
@@ -82,7 +86,7 @@ class TableDisplay(RankingDisplay):
 
 
 def draw_curve(
-    ax: "Axes", x: NDArray[Any], band: Band, kept: NDArray[np.intp], label: str | None, style: Any
+    ax: Axes, x: NDArray[Any], band: Band, kept: NDArray[np.intp], label: str | None, style: Any
 ) -> None:
     """Draw a line within its interval, at the places `kept`."""
     look: dict[str, Any] = {"color": BLUE, "linewidth": 1.8} | style
@@ -135,7 +139,7 @@ class PrecisionRecallDisplay(TableDisplay):
             },
         )
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         table, kept = self.table, self._places(self.table.alerts)
         precision, recall = table.precision, table.recall.value
         draw_curve(ax, recall, precision, kept, self._label("average precision"), style)
@@ -179,7 +183,7 @@ class RocDisplay(TableDisplay):
             },
         )
 
-    def _draw(self, ax: "Axes", log: bool | None = None, **style: Any) -> None:
+    def _draw(self, ax: Axes, log: bool | None = None, **style: Any) -> None:
         table, log = self.table, self.log if log is None else log
         rate = table.false_positive_rate.value
         least = 0.5 / table.n_rest
@@ -230,7 +234,7 @@ class GainsDisplay(TableDisplay):
             },
         )
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         gains = Gains.of(self.table)
         kept = np.unique(np.linspace(0, len(gains.share) - 1, _MOST_DRAWN).astype(int))
         draw_curve(ax, gains.share, gains.gain, kept, self.name, style)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from rareclass.report.drawing import (
     GREY,
     INK,
     VERMILLION,
+    Axes,
     Floats,
     RankingDisplay,
     log_axis,
@@ -32,10 +33,6 @@ from rareclass.report.page import (
 )
 from rareclass.report.threshold_table import LEVEL
 from rareclass.table_block import TableBlock
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 # Bins for a factor of ten of probability, before any are merged.
 _A_DECADE = 3
@@ -142,7 +139,7 @@ class ReliabilityDisplay(RankingDisplay):
         foretold, rows, rare_rows = (tuple(k.tolist()) for k in (expected / n_rows, n_rows, hits))
         return cls(foretold, tuple(found), rows, rare_rows, name)
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         look: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 5, "linewidth": 1.3}
         look |= style
         x = np.maximum(self.foretold, 1e-7)
@@ -244,7 +241,7 @@ class ScoreDistributionDisplay(RankingDisplay):
         rare, rest = (_shares(value[k], weight[k], edges) for k in (is_rare, ~is_rare))
         return cls(edges, rare, rest, threshold, name)
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         for shares, label, color, dashes, hatch in (
             (self.rest, "majority", BLUE, "--", ""),
             (self.rare, "rare rows", VERMILLION, "-", "////"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, command_line, setting
 from rareclass.metrics import interval
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift
-from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, Display, log_axis
+from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, Axes, Display, log_axis
 from rareclass.report.page import (
     NONE,
     Fact,
@@ -36,9 +36,6 @@ from rareclass.report.threshold_table import ThresholdTable
 from rareclass.stream.checkpoint import SavedStream, load_newest
 from rareclass.stream.log import read_log
 from rareclass.table_block import TableBlock
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MOST_LISTED = 12
 _MOST_DRAWN = 5
@@ -168,7 +165,7 @@ class MeasuresDisplay(Display):
         }
         return TableBlock.of(self.title, columns)
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         x = np.array([each.rows for each in self.log])
         of_measures = zip(self.labels, self.values.items(), CYCLE, strict=False)
         for label, (name, values), (color, dashes) in of_measures:
@@ -226,7 +223,7 @@ class DriftDisplay(Display):
         }
         return TableBlock.of("Columns that moved, the farthest first", columns)
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         for name, (color, dashes) in zip(list(self.most)[:_MOST_DRAWN], CYCLE, strict=False):
             shifts = [(each.rows, shift) for each in self.log if (shift := each.shift_of(name))]
             ax.plot(
@@ -276,7 +273,7 @@ class AlertsInTimeDisplay(Display):
         }
         return TableBlock.of("Alerts in tenths of the stream", columns)
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         ax.stairs(self.counts, self.edges, fill=True, color=BLUE, alpha=0.45)
         ax.set_ylabel(f"alerts in {self.per}")
         ax.set_xlim(0.0, self.edges[-1])
@@ -335,7 +332,7 @@ def _settings_section(folder: Path, state: SavedStream) -> Section:
     return settings_section(facts)
 
 
-def _rows_axis(ax: "Axes") -> None:
+def _rows_axis(ax: Axes) -> None:
     ax.set_xlabel("rows of the stream so far")
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 

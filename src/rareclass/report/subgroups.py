@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from rareclass.model.decisions import decisions_block
 from rareclass.model.evaluate import class_decisions
 from rareclass.model.facts import ScoredRows, class_thresholds_text
 from rareclass.model.model import Model
-from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, Display, share_axis
+from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, Axes, Display, share_axis
 from rareclass.report.page import (
     NONE,
     PageBlock,
@@ -27,9 +27,6 @@ from rareclass.report.page import (
 )
 from rareclass.report.threshold_table import LEVEL
 from rareclass.table_block import TableBlock
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MOST_LISTED = 15
 _MOST_DRAWN = 120
@@ -202,7 +199,7 @@ class DaysDisplay(Display):
         columns["Recall"] = [percent_with_bounds(each.recall) for each in self.days]
         return TableBlock.of(self.title, columns)
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         days, x = self.days, np.arange(len(self.days))
         some = np.array([each.n_rare > 0 for each in days])
         found = np.array([tuple(each.recall) for each in days])[some]

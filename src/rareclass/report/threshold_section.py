@@ -3,13 +3,13 @@
 import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rareclass.errors import ErrorKind
 from rareclass.metrics.intervals import amount_text
-from rareclass.report.drawing import BLUE, VERMILLION, log_axis, plain_number, share_axis
+from rareclass.report.drawing import BLUE, VERMILLION, Axes, log_axis, plain_number, share_axis
 from rareclass.report.page import (
     PagePart,
     Plot,
@@ -23,9 +23,6 @@ from rareclass.report.page import (
 from rareclass.report.ranking_section import TableDisplay, draw_curve
 from rareclass.report.threshold_table import ThresholdTable
 from rareclass.table_block import TableBlock
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _N_LINES = 9
 _N_LISTED = 10
@@ -74,7 +71,7 @@ class AlertsDisplay(TableDisplay):
             columns["Cost"] = [amount_text(float(table.cost.value[k])) for k in places]
         return TableBlock.of("Ten thresholds, with 95 % intervals", columns)
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         x = self.table.amounts.value
         kept = self._places(x)
         for band, label, color, dashes in (
@@ -125,7 +122,7 @@ class CostDisplay(TableDisplay):
         assert self.table.cost is not None
         return self.table.cost.at(place).amounts()
 
-    def _draw(self, ax: "Axes", **style: Any) -> None:
+    def _draw(self, ax: Axes, **style: Any) -> None:
         cost = self.table.cost
         if cost is None:
             raise ErrorKind.COMBINATION.error("no costs: give costs={'fp': ..., 'fn': ...}.")
