@@ -27,6 +27,8 @@ from benchmarks.cells import Cell
 from benchmarks.paper_tables import intrusion
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.simulated import mixture_centres, rare_mixture
+from benchmarks.tabular.search import at_most
+from benchmarks.tabular.sets import thinned
 
 OVERLAP = 0.75
 HELD_OUT_ROWS = 500_000
@@ -139,12 +141,8 @@ def standardised(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.nd
 
 def part(data: DataSet, n_rows: int) -> DataSet:
     """A part with `n_rows` training rows and the same share of rare ones; all held-out rows."""
-    if n_rows >= len(data.X):
-        return data
-    rows, _ = train_test_split(
-        np.arange(len(data.X)), train_size=n_rows, stratify=data.y, random_state=0
-    )
-    return data._replace(X=data.X[rows], y=data.y[rows])
+    X, y = at_most(data.X, data.y, n_rows, seed=0)
+    return data._replace(X=X, y=y)
 
 
 def _split(X: np.ndarray, y: np.ndarray) -> DataSet:
@@ -168,12 +166,7 @@ def _read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _thinned_cod_rna(folder: Path) -> DataSet:
-    X, y = _read(folder, "cod_rna")
-    majority, rare = np.flatnonzero(y == 0), np.flatnonzero(y == 1)
-    n_rare = round(len(majority) * THINNED_SHARE / (1.0 - THINNED_SHARE))
-    kept = np.random.default_rng(0).choice(rare, n_rare, replace=False)
-    rows = np.sort(np.concatenate([majority, kept]))
-    return _split(X[rows], y[rows])
+    return _split(*thinned(*_read(folder, "cod_rna"), THINNED_SHARE))
 
 
 def _kdd(folder: Path) -> DataSet:

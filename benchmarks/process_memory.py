@@ -18,6 +18,11 @@ def resident() -> int:
     return _status("VmRSS") or _maxrss()
 
 
+def resident_of(pid: int) -> int:
+    """Bytes that another process has in memory now; 0 where that is not told."""
+    return _status("VmRSS", Path(f"/proc/{pid}/status"))
+
+
 def reset_peak() -> bool:
     """Start the high-water mark anew from what is held now; False where that cannot be done."""
     try:

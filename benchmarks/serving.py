@@ -27,6 +27,7 @@ from benchmarks.cells import ROOT, Cell, Group
 from benchmarks.data_sets import OVERLAP
 from benchmarks.ledger import Run, summaries
 from benchmarks.markdown import table
+from benchmarks.process_memory import resident_of
 from benchmarks.simulated import mixture_centres, rare_mixture
 from rareclass.files import replacing
 
@@ -121,10 +122,10 @@ def measure(
     with service(place, model) as (url, process):
         words = [url + "/score", str(_bodies(place, what)), "--connections", str(_CONNECTIONS)]
         ask(words, rate, 3.0)  # what is compiled or made at the first request
-        before, used_before = resident(process.pid), used_seconds(process.pid)
+        before, used_before = resident_of(process.pid), used_seconds(process.pid)
         found = ask(words, rate, seconds)
         used = used_seconds(process.pid) - used_before
-        after = resident(process.pid)
+        after = resident_of(process.pid)
     rows_each = BATCH_ROWS if what == "batches" else 1
     return {
         **found,
@@ -168,15 +169,6 @@ def ask(words: list[str], rate: float, seconds: float) -> dict[str, Any]:
     if done.returncode:
         raise RuntimeError(done.stderr[-500:])
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def resident(pid: int) -> int:
-    """Bytes of memory that a process has; 0 where that is not told."""
-    try:
-        told = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((1024 * int(line.split()[1]) for line in told if line.startswith("VmRSS:")), 0)
 
 
 def used_seconds(pid: int) -> float:

@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1910,
     "tables": 4144,
 }
-MOST_LINES = {"src/rareclass": 73_362, "tests": 53_960, "benchmarks": 17_858}
+MOST_LINES = {"src/rareclass": 73_362, "tests": 53_960, "benchmarks": 17_833}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -49,8 +49,6 @@ class Learner:
         ``scores(model, X)``: higher is rarer.
     most_rows, search_rows : int or None
         Rows that it learns from, and that its settings are tried on, at most.
-    is_peer : bool
-        False for what this library has.
     has_budget : bool
         The estimator chooses for itself within a time, which is its setting ``time_budget``.
     details : callable
@@ -65,7 +63,6 @@ class Learner:
     scores: Callable[[Any, Any], np.ndarray]
     most_rows: int | None = None
     search_rows: int = SEARCH_ROWS
-    is_peer: bool = True
     has_budget: bool = False
     details: Callable[[Any, np.ndarray], dict[str, Any]] = lambda model, y: {}
     is_apart: bool = False
@@ -199,7 +196,7 @@ def _catboost_scores(model: Any, X: Any) -> np.ndarray:
     return model.predict(X, prediction_type="RawFormulaVal")
 
 
-_OURS = {"is_peer": False, "details": estimates.of_fit}
+_OURS = {"details": estimates.of_fit}
 _APART = {"details": _automl_details, "is_apart": True}
 _AUTOML = {"has_budget": True, **_APART}
 LEARNERS: dict[str, Learner] = {
@@ -207,7 +204,7 @@ LEARNERS: dict[str, Learner] = {
     "rareclass_kernel": Learner(
         "RareClassifier, kernel members", _rareclass_kernel, Unchanged, samples, **_OURS
     ),
-    "rankrc": Learner("RankRCCV", _rankrc, standardised, samples, is_peer=False),
+    "rankrc": Learner("RankRCCV", _rankrc, standardised, samples),
     "lightgbm": Learner("LightGBM", _lightgbm, NativeCategories, _lightgbm_scores),
     "lightgbm_slow": Learner(
         "LightGBM, 400 slow trees", _lightgbm_slow, NativeCategories, _lightgbm_scores

@@ -82,9 +82,7 @@ def candidates(space: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
     yield from ParameterSampler(space, CANDIDATES - 1, random_state=seed)
 
 
-def at_most(
-    frame: pl.DataFrame, y: np.ndarray, most: int, seed: int
-) -> tuple[pl.DataFrame, np.ndarray]:
+def at_most(frame: Any, y: np.ndarray, most: int, seed: int) -> tuple[Any, np.ndarray]:
     """A stratified part of so many rows, or all."""
     if len(y) <= most:
         return frame, y

@@ -26,7 +26,7 @@ Rows without a label are left out (mpls), and words that are times become times.
 """
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -221,9 +221,7 @@ def split(rows: Rows, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.sort(train), np.sort(test)
 
 
-def thinned(
-    frame: pl.DataFrame, y: np.ndarray, share: float | None
-) -> tuple[pl.DataFrame, np.ndarray]:
+def thinned(frame: Any, y: np.ndarray, share: float | None) -> tuple[Any, np.ndarray]:
     """All majority rows, and as many random rare ones as make that share of all."""
     if share is None:
         return frame, y
