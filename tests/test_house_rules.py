@@ -45,7 +45,7 @@ MOST_CODE = {
     "kernels": 590,
     "labels": 869,
     "metrics": 2102,
-    "model": 3926,
+    "model": 3933,
     "moments": 1536,
     "online": 2323,
     "ranking": 3641,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1910,
     "tables": 4144,
 }
-MOST_LINES = {"src/rareclass": 73_362, "tests": 53_960, "benchmarks": 17_833}
+MOST_LINES = {"src/rareclass": 73_379, "tests": 53_976, "benchmarks": 17_833}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -401,6 +401,22 @@ def test_rows_unlike_those_of_the_hunt_are_told(tmp_path, not_drawn):
     assert "Rare class: checked = fraud" in run("show", tmp_path / "found")
 
 
+def test_rows_of_the_hunt_are_noticed_in_any_order_and_with_more_labels(tmp_path, not_drawn):
+    hunted(tmp_path, "--kernel", "none")
+    table, rows = pl.read_csv(tmp_path / "data.csv"), tmp_path / "rows.parquet"
+    known = pl.when(pl.col("country") == "XX").then(pl.lit("fraud")).otherwise(pl.lit("ok"))
+    own = [table, table.sample(fraction=1.0, shuffle=True, seed=1), table[table.columns[::-1]]]
+    own.append(table.with_columns(checked=known))
+    others = [table.head(200), pl.concat([table, table])]
+    for seed in range(6):  # as many rows, with as many labels
+        values = table.sample(fraction=1.0, with_replacement=True, seed=seed).drop("checked")
+        others.append(values.with_columns(table["checked"]))
+    for k, each in enumerate(own + others):
+        each.write_parquet(rows)
+        said = run("evaluate", tmp_path / "found", rows)
+        assert ("seems to hold the rows that the model was trained on" in said) == (k < len(own))
+
+
 def test_a_damaged_file_of_balls_is_refused(tmp_path):
     (tmp_path / "hunt.json").write_text("{}")
     (tmp_path / "score.rareclass").write_bytes(b"PK nothing")

@@ -214,6 +214,8 @@ def to_nearest(rows: Floats, known: Floats) -> Floats:
 
 # Counts that are kept are exact for the first so many values, and to this share for others.
 _EXACT, _COARSE = 10_000, 1e-3
+# Of scores of the same rows in other batches.
+_ROUNDING = 1e-9
 
 
 class CumulativeCounts(NamedTuple):
@@ -350,6 +352,15 @@ class ListOrder(NamedTuple):
     def sure(self, scores: Floats) -> Floats | None:
         """Return the expected share of cases among rows at least as sure; None if not known."""
         return None if self.share is None else self.share(self.counts.between(-scores))
+
+    def is_of(self, scores: Floats) -> bool:
+        """Say whether the hunt's unlabelled rows may be among rows with these scores.
+
+        Then no fewer rows have a score, or lie between two that are kept, than at the hunt.
+        """
+        kept = self.counts.values + _ROUNDING * np.maximum(np.abs(self.counts.values), 1.0)
+        more = np.searchsorted(np.sort(-scores), kept, side="right") - self.counts.at_most
+        return bool((np.diff(more, prepend=0) >= 0).all())
 
     def check_parts(self) -> None:
         """Raise `ValueError` where rows could not be called by it."""

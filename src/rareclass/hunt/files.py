@@ -258,7 +258,7 @@ def _write_order(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
         target=RareClassFacts(target, " or ".join(rare), "others", rare_labels=rare),
         columns=tuple(table.rows.columns),
         quantiles=tuple(hunt.order.quantiles(1001).tolist()),
-        method=HuntFacts(),
+        method=HuntFacts(len(table.labels.code)),
     )
     order = hunt.order.thinned()
     save_model(path, Model(hunt.encoder, order, facts, np.array([order.offset_])))

@@ -262,12 +262,8 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
         )
         for number, ball in enumerate(model.balls_)
     )
-    order = ListOrder(
-        scored.score,
-        CumulativeCounts.of(-ranking.score),
-        share,
-        float(np.nextafter(kept.score[-1], -np.inf)),
-    )
+    under_last = float(np.nextafter(kept.score[-1], -np.inf))
+    order = ListOrder(scored.score, CumulativeCounts.of(-ranking.score), share, under_last)
     chosen = _parameters(model, settings, by)
     return Hunt(
         model,
@@ -329,8 +325,7 @@ def _rank(
     depth = np.where(squared_radius[ball] > 0.0, depth, np.where(distance == 0.0, 1.0, -np.inf))
     score, found = scored.by_value.max(axis=1), own.max(axis=1) >= 0.0
     order = np.argsort(-score, kind="stable")  # equal ones in the order of the file
-    unknown = np.full(len(rows), np.nan)
-    sure = unknown if share is None else share(np.arange(1, len(rows) + 1))
+    sure = np.full(len(rows), np.nan) if share is None else share(np.arange(1, len(rows) + 1))
     return RankedRows(
         rows[order], score[order], ball[order], depth[order], distance[order], found[order], sure
     )

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.table_statistics import UnlikeCells
 from rareclass.errors import ErrorKind, InputError, setting
-from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.metrics import Interval
 from rareclass.metrics.column_drift import (
     MOVED,
@@ -26,8 +25,6 @@ from rareclass.metrics.column_drift import (
 )
 from rareclass.metrics.intervals import WeightedRate
 from rareclass.model.columns import SCORES, TrainedColumn
-from rareclass.model.facts import ModelFacts
-from rareclass.model.targets import RareClassFacts
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
 from rareclass.tables.reading import read_cells
@@ -43,9 +40,6 @@ _OF_INDEX, _OF_SHARES = 0.8, 0.1
 # Alerts so many times as frequent as held out, or as rare, and beyond what chance explains.
 MOST_TIMES = 2.0
 _LEVEL = 0.95
-# Columns of the rows of training move by less than this part of what chance explains: bins of
-# copies and of long tables are not exact.
-_SAME_ROWS = 0.02
 # Rows unlike training that are named in JSON, at most.
 MOST_ROWS = 100
 # The rate of alerts of so few rows tells little, unless it differs.
@@ -398,31 +392,6 @@ def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:
     unlike = {name: n / max(seen.n_rows, 1) for name, n in seen.unlike.items()}
     compared = worst_first(seen.columns.drifts(unlike))
     return Drift(alerts, tuple(compared), seen.columns.score_drift(), seen)
-
-
-def warn_of_training_rows(
-    seen: InputSummary, codes: NDArray[np.integer], facts: ModelFacts, file: str
-) -> None:
-    """Warn where labelled rows of a file seem to be those that the model was trained on.
-
-    They are as many, and so are the rare ones; and the columns together are so much more like those
-    of training than chance leaves other rows. `codes` are 1 for rare rows, -1 without a label.
-    """
-    target, n_rows = facts.target, int((codes >= 0).sum())
-    of_training = isinstance(target, RareClassFacts) and (facts.n_rows, target.n_rare)
-    if (n_rows, int((codes == 1).sum())) != of_training:
-        return
-    drift = drift_of(seen, None)
-    known = [each for each in drift.compared if each.is_used and each.chance is not None]
-    moved = sum(each.stability_index or 0.0 for each in known)
-    if known and moved <= _SAME_ROWS * sum(each.chance.index for each in known if each.chance):
-        warn(
-            f"{file} seems to hold the rows that the model was trained on: as many, and alike in "
-            "every column. Measures on them are too good; rareclass show prints the estimate for "
-            "new rows.",
-            TableWarning,
-            Finding(FindingKind.TRAINING_ROWS, {"rows": n_rows}),
-        )
 
 
 def refuse_drift(drift: Drift, file: str) -> None:

@@ -294,6 +294,7 @@ class HuntFacts:
     """A hunt: a list of rows, and the order that new rows are scored in."""
 
     method: ClassVar[str] = "hunt"
+    n_hunted: int = 0  # rows of the table, labelled or not
 
 
 MethodFacts = CombinationFacts | KernelFacts | OrdinalFacts | MomentFacts | HuntFacts

@@ -21,13 +21,14 @@ from rareclass.decide.threshold import (
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, fit_of_a_rare_class, no_rows, setting
+from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.folds.dealing import day_of
 from rareclass.labels.spelling import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
 from rareclass.model.decisions import refuse_levels
-from rareclass.model.drift import InputSummary, warn_of_training_rows
-from rareclass.model.facts import RareClassScores, ScoredRows
+from rareclass.model.drift import InputSummary, drift_of
+from rareclass.model.facts import HuntFacts, RareClassScores, ScoredRows
 from rareclass.model.targets import RareClassFacts
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.cells import are_empty, shown
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 EVERY_CLASS = "all"
 # Choices of a threshold, each by the weights at the one before.
 _CHOICES = 20
+# Columns of the rows of training move by less than this part of what chance explains: bins of
+# copies and of long tables are not exact.
+_SAME_ROWS = 0.02
 # Measures that the checked rows say nothing of.
 _UNKNOWN = Interval(float("nan"), 0.0, 1.0)
 
@@ -413,12 +417,49 @@ def labelled_scores(
         raise no_rows(name)
     labels = pl.concat(told)
     codes = model.decision.codes(labels, name)
-    warn_of_training_rows(seen, codes, model.facts, name)
+    all_scores = np.concatenate(scores)
+    if kept:  # rows that a journal has verdicts on had no label in training
+        _warn_of_training_rows(seen, codes, all_scores, model, name)
     which = model.facts.target.which(labels)
     if probability and which is not None:
         classes = RareClassScores(which, np.concatenate(probability))
     group = _each_alone(pl.concat(groups)) if groups else None
-    return ScoredRows(codes, np.concatenate(scores), classes=classes, group=group)
+    return ScoredRows(codes, all_scores, classes=classes, group=group)
+
+
+def _warn_of_training_rows(
+    seen: InputSummary, codes: NDArray[Any], scores: NDArray[Any], model: "Model", file: str
+) -> None:
+    """Warn where labelled rows of a file seem to be those that the model was trained on.
+
+    They are as many, and so are the rare ones; and the columns together are so much more like those
+    of training than chance leaves other rows. `codes` are 1 for rare rows, -1 without a label. A
+    hunt looks at all rows, whose labels may be more by now: they have the scores of its list.
+    """
+    facts, alike, estimate = model.facts, "alike in every column", "rareclass show prints"
+    target, n_rows = facts.target, int((codes >= 0).sum())
+    if isinstance(facts.method, HuntFacts):
+        alike, estimate = "with the same scores", "hunt.json has, of hidden cases,"
+        order: Any = model.estimator
+        is_known = seen.n_rows == facts.method.n_hunted and order.is_of(scores)
+    else:
+        of_training = isinstance(target, RareClassFacts) and (facts.n_rows, target.n_rare)
+        is_known = (n_rows, int((codes == 1).sum())) == of_training and _are_alike(seen)
+    if is_known:
+        warn(
+            f"{file} seems to hold the rows that the model was trained on: as many, and {alike}. "
+            f"Measures on them are too good; {estimate} the estimate for new rows.",
+            TableWarning,
+            Finding(FindingKind.TRAINING_ROWS, {"rows": n_rows}),
+        )
+
+
+def _are_alike(seen: InputSummary) -> bool:
+    """Say whether columns have moved by less than chance leaves other rows."""
+    known = [each for each in drift_of(seen, None).compared if each.is_used and each.chance]
+    moved = sum(each.stability_index or 0.0 for each in known)
+    by_chance = sum(each.chance.index for each in known if each.chance)
+    return bool(known) and moved <= _SAME_ROWS * by_chance
 
 
 def _each_alone(groups: pl.Series) -> NDArray[Any]:
