@@ -55,9 +55,9 @@ MOST_CODE = {
     "serving": 1386,
     "single files": 2091,
     "stream": 1910,
-    "tables": 4144,
+    "tables": 4148,
 }
-MOST_LINES = {"src/rareclass": 73_379, "tests": 53_976, "benchmarks": 17_833}
+MOST_LINES = {"src/rareclass": 73_397, "tests": 54_019, "benchmarks": 17_833}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

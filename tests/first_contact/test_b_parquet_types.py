@@ -22,6 +22,7 @@ from rareclass.findings import FindingKind, finding_of
 from rareclass.fit.rows_on_disk import plan_memory
 from rareclass.folds.dealing import group_numbers
 from rareclass.tables.databases import DatabaseAddress, Query
+from rareclass.tables.reading import CellReading, read_cells
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_rows, open_table
 
@@ -198,7 +199,7 @@ def test_the_first_rows_of_json_lines_say_for_all_which_columns_have_lists(
     monkeypatch.setattr("rareclass.tables.jsonl.NAMING_ROWS", 10)
     words = [{"x": "ab"[k % 2], "n": k * 7 % 11, "y": int(k % 5 == 0)} for k in range(20)]
     rows = [*words, {"x": cell, "n": 1, "y": 1}, *words]
-    for first, rejects in ((rows, [21]), ([{"x": [], "n": 2, "y": 0}, *rows], [])):
+    for first, rejects in ((rows, [21]), ([words[0], {"x": [], "n": 2, "y": 0}, *rows], [])):
         (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, first)))
         (tmp_path / "parts").mkdir(exist_ok=True)
         for name, part in (("1.jsonl", first[:20]), ("2.jsonl", first[20:])):
@@ -218,6 +219,9 @@ def test_the_first_rows_of_json_lines_say_for_all_which_columns_have_lists(
                     trained(open_table(path))
             else:
                 assert trained(open_table(path)).columns[0].kind == "unusable"
+                cells = pl.concat(open_table(path).batches())["x"]
+                with refused(ErrorKind.CELL, column="x", row=2, says="list or object"):
+                    read_cells(cells, CellReading("string"), 1)
 
 
 @pytest.mark.parametrize("name", ["interval", "union", "runs", "list"])

@@ -310,14 +310,8 @@ def test_codes_are_noted_where_nothing_says_that_they_are_words(tmp_path, cells)
         assert read_table(make(cells * 20)).columns[0].kind == "category"
 
 
-def test_a_column_without_a_name_is_refused_where_it_is_read(tmp_path):
-    pq.write_table(pa.table({"a": [1, 2], "": [3, 4]}), tmp_path / "t.parquet")
-    (tmp_path / "t.jsonl").write_text('{"a": 1, "": 3}\n{"a": 2, "": 4}\n')
-    tables = [open_table(tmp_path / name) for name in ("t.parquet", "t.jsonl")]
-    for file in (*tables, open_rows(pd.DataFrame({"a": [1, 2], "": [3, 4]}))):
-        with refused(ErrorKind.COLUMN_NAMES, says="Column 2 of"):
-            next(iter(file.batches()))
-        assert next(iter(file.batches(["a"])))["a"].cast(pl.Int64).to_list() == [1, 2]
+def test_a_column_of_a_query_without_a_name_is_called_by_its_place(tmp_path):
     query = sqlite_of(["a"], tmp_path)
-    with refused(ErrorKind.COLUMN_NAMES, says="Column 2 of"):
-        open_table(Query(query.address, 'SELECT n, x AS "" FROM t'))
+    table = open_table(Query(query.address, 'SELECT n AS " n ", x AS "" FROM t'))
+    assert table.columns == ["n", "column_2"]
+    assert next(table.batches(["column_2"])).columns == ["column_2"]

@@ -16,7 +16,13 @@ from rareclass.errors import ErrorKind
 from rareclass.rows import from_table
 from rareclass.tables.cells import LARGEST_NUMBER, word_of, written_numbers
 from rareclass.tables.dates import read_written
-from rareclass.tables.reading import read_dates, read_numbers, read_strings, text_of_values
+from rareclass.tables.reading import (
+    CellReading,
+    read_cells,
+    read_dates,
+    read_numbers,
+    text_of_values,
+)
 from rareclass.tables.table_file import open_table
 from rareclass.tables.text_columns import CellProfile
 
@@ -151,18 +157,28 @@ def test_a_number_that_is_none_names_its_row(bad):
     assert read_numbers(pl.Series("a", [np.nan, 2.0]), 1).to_list() == [None, 2.0]
 
 
+@pytest.mark.parametrize("reads_as", ["number", "date", "string"])
 @pytest.mark.parametrize(
-    ("read", "cells", "says"),
+    ("cell", "fits", "says"),
     [
-        (lambda cells: read_numbers(cells, 1), [dt.date(2020, 1, 1)], "numbers"),
-        (lambda cells: read_dates(cells, None, 1), [True], "dates"),
-        (read_strings, [["a"]], "List"),
+        (["a"], (), "List"),
+        ({"a": 1}, (), "Struct"),
+        (b"a", (), "Binary"),
+        (dt.timedelta(1), ("number",), "Duration"),
+        (dt.date(2020, 1, 1), ("date", "string"), "Date"),
+        (dt.time(1), ("string",), "Time"),
+        (True, ("string",), "True"),
     ],
 )
-def test_wrong_types_are_named(read, cells, says):
-    with refused(ErrorKind.CELL, column="x", says=says) as caught:
-        read(pl.Series("x", cells))
-    assert caught.value.row is None
+def test_wrong_types_are_named_by_their_row(reads_as, cell, fits, says):
+    cells = pl.Series("x", [None, None, cell, cell])
+    if reads_as in fits:
+        assert read_cells(cells, CellReading(reads_as), 7).null_count() == 2
+        return
+    says = "Boolean" if cell is True and reads_as == "date" else says
+    with refused(ErrorKind.CELL, column="x", row=9, says=says) as caught:
+        read_cells(cells, CellReading(reads_as), 7)
+    assert "text" not in str(caught.value)
 
 
 def test_only_numbers_with_a_currency_are_money():

@@ -4,6 +4,8 @@ import bz2
 import gzip
 import json
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
@@ -14,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from faults import refused
+from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import TableWarning
 from rareclass.rows import from_table
@@ -27,7 +30,7 @@ from rareclass.tables.dialect import (
 )
 from rareclass.tables.reading import read_strings
 from rareclass.tables.sources import open_source
-from rareclass.tables.table_file import open_table
+from rareclass.tables.table_file import open_rows, open_table
 from tables.readings import read_all, records_of
 
 ROWS = [
@@ -261,6 +264,32 @@ def test_columns_of_one_name_are_told_apart_alike(tmp_path):
             (batch,) = read_all(open_source(str(path)))
         for name in rows.feature_names:
             assert float(frame[name][0]) == float(batch.frame[name][0])
+
+
+BLANKS = st.sampled_from(["", " ", "\t", "\u00a0", " \u2003"])
+SPACED = st.tuples(BLANKS, st.sampled_from(["a", "b c", "d", ""]), BLANKS).map("".join)
+
+
+@given(st.lists(SPACED, max_size=4, unique=True).filter(lambda names: len(names) > 1))
+@example(["", " a "])
+def test_names_have_no_blanks_around_and_none_is_empty_wherever_a_table_comes_from(names):
+    frame = pl.DataFrame({name: [k + 0.5, 9.5] for k, name in enumerate(["y", *names])})
+    told = [name.strip() or f"column_{place}" for place, name in enumerate(frame.columns, 1)]
+    with TemporaryDirectory() as folder:
+        places = [Path(folder) / f"t.{suffix}" for suffix in ("csv", "parquet", "ndjson")]
+        for place in places:
+            getattr(frame, f"write_{place.suffix[1:]}")(place)
+        for table in (*places, frame, frame.to_pandas(), frame.to_arrow()):
+            is_file = isinstance(table, Path)
+            if len(set(told)) == len(told):
+                file = open_rows(table)
+                assert file.columns == told
+                cells = pl.concat(file.batches(told[::-1])).row(0)
+                assert [*map(float, cells)][::-1] == [k + 0.5 for k in range(len(told))]
+                assert is_file or read_table(table).names == told
+            elif not is_file or table.suffix == ".ndjson":
+                with refused(ErrorKind.DAMAGED_FILE if is_file else ErrorKind.COLUMN_NAMES):
+                    list(open_rows(table).batches())
 
 
 def test_a_few_damaged_bytes_do_not_make_another_encoding():

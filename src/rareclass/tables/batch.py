@@ -1,7 +1,7 @@
 """Batches of rows: what a source hands over, and Arrow batches in types that every reader knows."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,11 +83,23 @@ def refuse_twice(title: str, names: Sequence[str]) -> None:
         )
 
 
+def plain_names(names: Iterable[str]) -> list[str]:
+    """Return the names that columns have in every table: without spaces around, none empty.
+
+    pandas writes its index under an empty name.
+
+    >>> plain_names(["", " age ", "sex"])
+    ['column_1', 'age', 'sex']
+    """
+    return [name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)]
+
+
 def unique_names(title: str, names: list[str]) -> list[str]:
-    """Return column names with none twice, and warn of those that were.
+    """Return `plain_names` of columns with none twice, and warn of those that were.
 
     The first column of a name keeps it; the others get a number, as pandas does it: name.1.
     """
+    names = plain_names(names)
     wanted, seen = set(names), set[str]()
     unique, renamed = list[str](), list[str]()
     for name in names:
@@ -107,14 +119,6 @@ def unique_names(title: str, names: list[str]) -> list[str]:
             Finding(FindingKind.COLUMNS_RENAMED, {"path": title}),
         )
     return unique
-
-
-def refuse_nameless(title: object, names: list[str], wanted: Collection[str]) -> None:
-    """Raise `InputError` where one of the columns that are wanted has no name."""
-    if "" in wanted:
-        raise ErrorKind.COLUMN_NAMES.error(
-            f"Column {names.index('') + 1} of {title} has no name.", "Name it, or leave it out."
-        )
 
 
 # What float64 holds to the last digit.

@@ -45,6 +45,7 @@ LARGEST_NUMBER = 3.0e38
 # A float64 tells whole numbers apart up to here.
 LARGEST_EXACT = 2**53
 
+_MARK = pl.List(pl.Null)  # of a cell that cannot be used, among others
 _LONGEST_MARK = max(map(len, (*EMPTY_MARKS, *TRUTH_VALUES)))
 # Spaces as polars strips them; Python's own strip takes off control characters, too.
 SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
@@ -290,15 +291,34 @@ def is_text_type(dtype: pl.DataType) -> bool:
 
 def type_name(dtype: pl.DataType) -> str:
     """Return the name of a type, which is all that `frame_of_arrow` keeps of an unusable one."""
-    if isinstance(dtype, pl.Struct) and [field.dtype for field in dtype.fields] == [pl.Null()]:
-        return dtype.fields[0].name
-    return str(dtype)
+    return _stood_for(dtype) or str(dtype)
 
 
-def unusable_cells(name: str, cells: Iterable[Any], source: str) -> pl.Series:
-    """Return cells that cannot be used: which of them are empty, and the name of their type."""
-    kept = [None if is_missing(cell) else {source: None} for cell in cells]
-    return pl.Series(name, kept, pl.Struct({source: pl.Null}))
+def _stood_for(dtype: pl.DataType) -> str:
+    """Return the name of the type that was unusable; "" for a type as it came."""
+    fields = dtype.fields if isinstance(dtype, pl.Struct) else []
+    is_kept = [each.dtype for each in fields] in ([pl.Null()], [_MARK])
+    return fields[0].name if is_kept else ""
+
+
+def unusable_cells(name: str, cells: Iterable[Any], source: str, *kinds: type) -> pl.Series:
+    """Return a column of which some cells, of these `kinds`, cannot be used.
+
+    Kept are the name of their type, which cells are empty, and which are of these kinds.
+    """
+    kept: list[Any] = [
+        None if is_missing(cell) else {source: [] if isinstance(cell, kinds) else None}
+        for cell in cells
+    ]
+    return pl.Series(name, kept, pl.Struct({source: _MARK}))
+
+
+def first_unusable(cells: pl.Series) -> int:
+    """Return the place of the first cell that cannot be used, in a column of an unfit type."""
+    name = _stood_for(cells.dtype)
+    marks = cells.struct.field(name) if name else cells
+    wrong = cells if marks.null_count() == len(marks) else marks
+    return int(wrong.is_not_null().arg_max() or 0)
 
 
 def are_all_missing(cells: pl.Series) -> bool:

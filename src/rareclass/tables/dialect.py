@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError, first_names, setting
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables import TextSettings
-from rareclass.tables.batch import unique_names
+from rareclass.tables.batch import plain_names, unique_names
 from rareclass.tables.cells import numbers_in
 
 SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
@@ -108,8 +108,6 @@ def dialect_of(title: str, sample: bytes, is_whole: bool, known: TextSettings) -
             TableWarning,
             Finding(FindingKind.COMMENT, {"path": title}),
         )
-    # pandas writes its index under an empty name.
-    names = [name or f"column_{place}" for place, name in enumerate(names, start=1)]
     commas = _has_decimal_commas(text, separator)
     n_lines += said is not None
     return Dialect(encoding, separator, commas, unique_names(title, names), n_lines)
@@ -239,7 +237,7 @@ def _header(
             fault = fault_of_text(row, encoding) or (UNCLOSED if is_unclosed else None)
             if fault is not None:
                 raise csv.Error(fault)
-            return [name.strip() for name in row], reader.line_num
+            return plain_names(row), reader.line_num
     except csv.Error as error:
         if "\0" in text:
             raise no_text(title) from None

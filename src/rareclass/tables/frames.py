@@ -2,7 +2,7 @@
 
 import datetime as dt
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +17,14 @@ from scipy import sparse
 
 from rareclass.errors import ErrorKind
 from rareclass.labels.spelling import unmasked
-from rareclass.tables.batch import BYTES, is_plain, plain_array, refuse_twice, type_in_words
+from rareclass.tables.batch import (
+    BYTES,
+    is_plain,
+    plain_array,
+    plain_names,
+    refuse_twice,
+    type_in_words,
+)
 from rareclass.tables.cells import is_missing, type_name, unusable_cells
 from rareclass.tables.reading import text_of_values
 
@@ -59,12 +66,13 @@ def category_columns(schema: pa.Schema) -> tuple[str, ...]:
     return tuple(field.name for field in schema if pa.types.is_dictionary(field.type))
 
 
-def read_frame(X: Any) -> Frame:
+def read_frame(X: Any, only: Sequence[str] | None = None) -> Frame:
     """Read a table of pandas, polars, pyarrow or another library, or a 2-d array.
 
     Types that say something stay: categories, dates with their zone, whole numbers, decimals,
     durations. Columns of Python objects get the type of their cells; cells of several types become
-    words. Sparse and lazy tables, other dimensions, and a name that occurs twice are refused.
+    words. Names are `plain_names`. Sparse and lazy tables, other dimensions, and a name that occurs
+    twice are refused. `only` are the columns of a table to read, by default all.
     """
     if sparse.issparse(X):
         raise ErrorKind.UNSUPPORTED.error(
@@ -75,11 +83,13 @@ def read_frame(X: Any) -> Frame:
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         check_not_forked()
-        names = [str(name) for name in frame.columns]
-        native = frame.to_native()
-        if isinstance(native, pl.DataFrame):
-            return Frame(names, len(native), map(_of_polars, native.iter_columns()), True)
-        return Frame(names, len(frame), map(_of_series, names, frame.iter_columns()), True)
+        names = plain_names(map(str, frame.columns))
+        refuse_twice("X", names)
+        native, wanted = frame.to_native(), list(names if only is None else only)
+        of_polars = isinstance(native, pl.DataFrame)
+        given = dict(zip(names, (native if of_polars else frame).iter_columns(), strict=True))
+        read: Any = _of_polars if of_polars else _of_series
+        return Frame(wanted, len(frame), (read(name, given[name]) for name in wanted), True)
     array = np.asarray(unmasked(X))
     if array.ndim != 2:
         raise ErrorKind.SHAPE.error(
@@ -161,7 +171,7 @@ def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
     for each in dict.fromkeys(map(type, cells)):
         by_place = each.__str__ is object.__str__ and each.__repr__ is object.__repr__  # in memory
         if by_place or issubclass(each, _NO_WORDS):
-            return unusable_cells(name, cells, each.__name__)
+            return unusable_cells(name, cells, each.__name__, each)
     return text_of_values(list(cells)).alias(name)
 
 
@@ -179,8 +189,8 @@ def _kinds_of(cells: NDArray[np.object_]) -> set[object]:
     return kinds
 
 
-def _of_polars(cells: pl.Series) -> FrameColumn:
-    dtype = cells.dtype
+def _of_polars(name: str, cells: pl.Series) -> FrameColumn:
+    dtype, cells = cells.dtype, cells.alias(name)
     if dtype == pl.Object:
         objects = np.array([*cells, None], dtype=object)[:-1]
         return FrameColumn(series_of_objects(cells.name, objects), False)

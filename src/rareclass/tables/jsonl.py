@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from rareclass.tables.batch import columns_fault
+from rareclass.tables.batch import columns_fault, plain_names
 from rareclass.tables.cells import unusable_cells
 from rareclass.tables.dialect import ROW_LIMIT, not_in
 from rareclass.tables.reading import text_of_values
@@ -87,55 +87,43 @@ class JsonLinesReader(TextReader):
             except (ValueError, RecursionError):  # the row will be rejected
                 continue
             if isinstance(found, dict) and _is_text(found):
-                for name, cell in found.items():
+                for name, cell in zip(plain_names(found), found.values(), strict=True):
                     names[name] = names.get(name, False) or isinstance(cell, dict | list)
         return names
 
     def _take_line(self, taken: TakenRows, line: int, raw: bytes) -> None:
-        if raw.lstrip().startswith(b"["):
-            self._reject(taken, line, _ARRAY, raw)
-            return
+        row = _ARRAY if raw.lstrip().startswith(b"[") else self._row_in(raw)
+        if not isinstance(row, str):
+            taken.rows.append(row)
+            taken.lines.append(line)
+        elif raw.strip():
+            self._reject(taken, line, row, raw)
+
+    def _row_in(self, raw: bytes) -> Sequence[Any] | str:
+        """Return the cells of the object in a line, or what is wrong with it."""
         try:
             found = json.loads(raw.decode("utf-8"))
         except UnicodeDecodeError:
-            self._reject(taken, line, not_in(self._lines.encoding), raw)
-            return
+            return not_in(self._lines.encoding)
         except (ValueError, RecursionError) as error:
-            if raw.strip():
-                self._reject(taken, line, _json_fault(error), raw)
-            return
+            return _json_fault(error)
         if not isinstance(found, dict):
             kind = {str: "a string", type(None): "null"}.get(type(found))
-            self._reject(taken, line, f"not a JSON object but {kind or repr(found)[:40]}", raw)
-            return
+            return f"not a JSON object but {kind or repr(found)[:40]}"
+        columns = self.columns or ()
+        if not found.keys() <= set(columns):
+            found = dict(zip(plain_names(found), found.values(), strict=True))
         if len(_KEY.findall(raw)) > len(found) and (twice := name_twice(raw)) is not None:
-            self._reject(taken, line, f"two values of {twice!r}", raw)
-            return
+            return f"two values of {twice!r}"
         if b"\\u" in raw and not _is_text(found):
-            self._reject(taken, line, "half of a surrogate pair (\\ud800 to \\udfff)", raw)
-            return
-        may_nest = b"[" in raw or raw.find(b"{", 1) > 0
-        row = (may_nest and self._nested_in(found)) or self._row_of(found)
-        if isinstance(row, str):
-            self._reject(taken, line, row, raw)
-        else:
-            taken.rows.append(row)
-            taken.lines.append(line)
-
-    def _nested_in(self, found: dict[str, Any]) -> str:
-        """Return the fault of a list or an object where the first rows have none."""
-        for name, cell in found.items():
-            is_known = name in (self.columns or ()) and name not in (self.nested or ())
-            if is_known and isinstance(cell, dict | list):
+            return "half of a surrogate pair (\\ud800 to \\udfff)"
+        for name in columns if b"[" in raw or raw.find(b"{", 1) > 0 else ():
+            if name not in (self.nested or ()) and isinstance(found.get(name), dict | list):
                 return f"column {name!r}{_HOLDS}"
-        return ""
-
-    def _row_of(self, found: dict[str, Any]) -> Sequence[Any] | str:
-        """Return the cells of an object, or what is wrong with it."""
         if self.columns is None:
             return "an object without keys"
-        fault = columns_fault(self.columns, found) if found.keys() - self.columns else None
-        return fault or [found.get(name) for name in self.columns]
+        fault = columns_fault(columns, found) if found.keys() - columns else None
+        return fault or [found.get(name) for name in columns]
 
     def _frame_of(self, taken: TakenRows) -> pl.DataFrame:
         columns = self.columns or []
@@ -146,7 +134,7 @@ class JsonLinesReader(TextReader):
     def _column(self, name: str, cells: Sequence[Any]) -> pl.Series:
         if name not in (self.nested or ()):
             return text_of_values(cells).alias(name)
-        return unusable_cells(name, cells, _NESTED)
+        return unusable_cells(name, cells, _NESTED, dict, list)
 
 
 def name_twice(text: str | bytes) -> str | None:
@@ -154,7 +142,7 @@ def name_twice(text: str | bytes) -> str | None:
     twice: list[str] = []
 
     def look(pairs: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in pairs]
+        names = plain_names(name for name, _ in pairs)
         if len(set(names)) < len(names):
             twice.extend(name for name in names if names.count(name) > 1)
 

@@ -11,13 +11,7 @@ import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.machine import track
-from rareclass.tables.batch import (
-    SpooledTables,
-    plain_batch,
-    plain_schema,
-    refuse_nameless,
-    unique_names,
-)
+from rareclass.tables.batch import SpooledTables, plain_batch, plain_schema, unique_names
 from rareclass.tables.databases import DatabaseAddress, Driver, Query, connect
 from rareclass.tables.frames import category_columns, frame_of_arrow
 
@@ -55,7 +49,6 @@ class RunningQuery:
                 raise ErrorKind.MISSING_COLUMN.error(
                     f"{query} gives no columns.", "Give one that begins with SELECT."
                 )
-            refuse_nameless(query, self.schema.names, self.schema.names)
             names = zip(self.schema, unique_names(str(query), self.schema.names), strict=True)
             self.schema = pa.schema([field.with_name(name) for field, name in names])
         except BaseException:

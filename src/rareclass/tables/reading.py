@@ -18,6 +18,7 @@ from rareclass.tables.cells import (
     are_all_missing,
     are_plain,
     canonical_words,
+    first_unusable,
     is_empty,
     is_text_type,
     numbers_in,
@@ -78,7 +79,7 @@ def read_cells(cells: pl.Series, reading: CellReading, first_row: int) -> pl.Ser
         return read_numbers(cells, first_row, reading)
     if reading.reads_as == "date":
         return read_dates(cells, reading.date_format, first_row, reading.zone)
-    return read_strings(cells, reading)
+    return read_strings(cells, reading, first_row)
 
 
 _NUMBERS, _WORDS = CellReading("number"), CellReading("string")
@@ -89,7 +90,7 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
 
     Raises `InputError` at the first cell that is text or infinite, naming column, row and value.
     """
-    numbers, is_text, is_too_large = parse_numbers(cells, reading)
+    numbers, is_text, is_too_large = parse_numbers(cells, reading, first_row)
     if is_text.any():
         what = "the truth value" if cells.dtype == pl.Boolean else "text"
         raise _wrong_cell(cells, is_text, first_row, f"holds {what}", "numbers")
@@ -114,10 +115,13 @@ class ParsedNumbers(NamedTuple):
     is_too_large: pl.Series
 
 
-def parse_numbers(cells: pl.Series, reading: CellReading = _NUMBERS) -> ParsedNumbers:
+def parse_numbers(
+    cells: pl.Series, reading: CellReading = _NUMBERS, first_row: int | None = None
+) -> ParsedNumbers:
     """Read cells as numbers; raise `InputError` where their type holds none.
 
-    Truth values are 1 and 0 where training had some, and text where it had none.
+    Truth values are 1 and 0 where training had some, and text where it had none. The error names a
+    row where the row of the first cell is given.
     """
     is_text = is_text_type(cells.dtype)
     if is_text or cells.dtype.is_float() or cells.dtype.is_integer():
@@ -136,7 +140,7 @@ def parse_numbers(cells: pl.Series, reading: CellReading = _NUMBERS) -> ParsedNu
         ns = cells.cast(pl.Duration("ns")).to_physical()
         numbers = ns // 10**9 + (ns % 10**9) / 1e9  # whole seconds exactly
     elif not is_usable(cells.dtype) or cells.dtype.is_temporal():
-        raise _wrong_type(cells, "numbers")
+        raise _wrong_type(cells, "numbers", first_row)
     elif cells.dtype == pl.Boolean and not reading.truth:
         numbers = pl.repeat(None, len(cells), dtype=pl.Float64, eager=True)
     else:
@@ -160,7 +164,7 @@ def read_dates(
     if cells.dtype.is_numeric():  # 20241231 is a day, as in a file of text
         cells = words_of_numbers(cells)
     if not is_text_type(cells.dtype):
-        raise _wrong_type(cells, "dates")
+        raise _wrong_type(cells, "dates", first_row)
     cells = cells.cast(pl.String).str.replace(r"^\s*([0-9]{8})\.0\s*$", "$1")
     cells = without_zero_dates(without_empty_marks(cells))
     written = read_written(cells, date_format or _format_of(cells, first_row))
@@ -217,12 +221,17 @@ def _check_years(cells: pl.Series, first_row: int) -> None:
         )
 
 
-def read_strings(cells: pl.Series, reading: CellReading = _WORDS) -> pl.Series:
-    """Return the cells as words, one spelling for each value; null where empty."""
+def read_strings(
+    cells: pl.Series, reading: CellReading = _WORDS, first_row: int | None = None
+) -> pl.Series:
+    """Return the cells as words, one spelling for each value; null where empty.
+
+    Raises `InputError` for types that hold none, as `parse_numbers` does.
+    """
     if is_text_type(cells.dtype):
         words = canonical_words(cells.cast(pl.String), reading.marks)
     elif not is_usable(cells.dtype) or cells.dtype == pl.Duration:
-        raise _wrong_type(cells, "words")
+        raise _wrong_type(cells, "words", first_row)
     else:
         words = words_of_numbers(cells)
     if not reading.truth:
@@ -363,12 +372,15 @@ def _wrong_cell(
     )
 
 
-def _wrong_type(cells: pl.Series, expected: str) -> InputError:
+def _wrong_type(cells: pl.Series, expected: str, first_row: int | None) -> InputError:
+    row = None if first_row is None else first_row + first_unusable(cells)
+    at = "" if row is None else f" at row {row}"
     return ErrorKind.CELL.error(
-        f"Column {cells.name!r} holds cells of type {type_name(cells.dtype)}, where the model was "
-        f"trained on {expected}.",
+        f"Column {cells.name!r} holds cells of type {type_name(cells.dtype)}{at}, where the model "
+        f"was trained on {expected}.",
         "Write the column as it was in the training file.",
         column=cells.name,
+        row=row,
     )
 
 

@@ -12,7 +12,6 @@ import pyarrow as pa
 from rareclass.errors import ErrorKind, missing_column, no_rows, setting
 from rareclass.remote import path_of
 from rareclass.tables import DETECTED, TextSettings
-from rareclass.tables.batch import refuse_nameless
 from rareclass.tables.byte_streams import FileBytes, StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvReader
 from rareclass.tables.databases import Query
@@ -67,12 +66,8 @@ class StoredTable:
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[pl.DataFrame]:
-        """Yield the rows in file order, `batch_rows` or fewer at a time.
-
-        Raises `InputError` where a column that is asked for has no name.
-        """
+        """Yield the rows in file order, `batch_rows` or fewer at a time."""
         wanted = list(self.columns if columns is None else columns)
-        refuse_nameless(self.path, self.columns, wanted)
         for part in self._parts:
             for batch in part.batches(wanted, batch_rows):
                 if self._schema is not None:
@@ -209,7 +204,7 @@ class _HeldTable:
     path, format_name, index_columns = Path("the table"), "table", ()
 
     def __init__(self, frame: "nw.DataFrame[Any]") -> None:
-        self._frame, self.columns = frame, [str(name) for name in frame.columns]
+        self._frame, self.columns = frame, read_frame(frame.to_native()).names
         kinds = zip(self.columns, frame.schema.values(), strict=True)
         chosen = (name for name, kind in kinds if kind in (nw.Categorical, nw.Enum))
         self.category_columns = tuple(chosen)
@@ -225,9 +220,7 @@ class _HeldTable:
         self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
     ) -> Iterator[pl.DataFrame]:
         wanted = self.columns if columns is None else columns
-        refuse_nameless(self.path, self.columns, wanted)
-        places = [self.columns.index(name) for name in wanted]
-        read = read_frame(self._frame[:, places].to_native())
+        read = read_frame(self._frame.to_native(), wanted)
         yield from pl.DataFrame([column.cells for column in read.columns]).iter_slices(batch_rows)
 
 
