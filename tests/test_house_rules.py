@@ -41,14 +41,14 @@ MOST_CODE = {
     "fit": 1825,
     "folds": 429,
     "hunt": 867,
-    "hyperball": 1861,
+    "hyperball": 1857,
     "kernels": 590,
     "labels": 869,
     "metrics": 2102,
     "model": 3933,
     "moments": 1536,
-    "online": 2323,
-    "ranking": 3641,
+    "online": 2318,
+    "ranking": 3640,
     "report": 2993,
     "review": 1047,
     "rows": 1736,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1910,
     "tables": 4148,
 }
-MOST_LINES = {"src/rareclass": 73_397, "tests": 54_019, "benchmarks": 17_833}
+MOST_LINES = {"src/rareclass": 73_387, "tests": 54_019, "benchmarks": 17_833}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -203,7 +203,11 @@ def survey(settings: RACHParameters, source: RowSource, labels: PartialLabels) -
     background = Background(rows, X, labels.code[rows] >= 0, weight)
     width = 1.0
     if needs_width(settings.kernel):
-        width = mean_width(*_all_rows(settings, source, labels))
+        present = labels.present()
+        of_all = None if labels.weight is None else labels.weight[present]
+        index = None if len(present) == source.n_rows else present
+        first = InputSpace.around(source.take(present[:1])).origin
+        width = mean_width(ArrayRows(source, index, of_all, n_jobs=settings.n_jobs), first)
     spread = spread_of(InputSpace.around(X).points(X), weight)
     grouping = Grouping(settings.n_balls, spread, int(rng.randint(2**31 - 1)))
     known = Survey((), background, width, grouping)
@@ -348,17 +352,6 @@ def _share_of(settings: RACHParameters, labels: PartialLabels, rare: np.ndarray)
         labelled = sum(labels.weight_of(labels.rows_of(label)).sum() for label in labels.classes)
         share = all_rare / labelled
     return float(share * labels.weight_of(rare).sum() / all_rare)
-
-
-def _all_rows(
-    settings: RACHParameters, source: RowSource, labels: PartialLabels
-) -> tuple[ArrayRows, np.ndarray | None]:
-    """Return all rows with a weight above 0, and a point near them."""
-    present = labels.present()
-    index = None if len(present) == source.n_rows else present
-    weight = None if labels.weight is None else labels.weight[present]
-    first = InputSpace.around(source.take(present[:1])).origin
-    return ArrayRows(source, index, weight, n_jobs=settings.n_jobs), first
 
 
 def spread_of(points: Points, weight: np.ndarray) -> float:

@@ -1,7 +1,7 @@
 """OPAUC, OPAUCr and AdaOAM: AUC by square loss, from the moments of both classes."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -107,8 +107,68 @@ def equal_error_threshold(mean: np.ndarray, deviation: np.ndarray) -> float:
     return float(mean[0] + (mean[1] - mean[0]) * (deviation[0] / both))
 
 
+class MomentRanker(OnlineRanker):
+    """Linear ranker by the square loss of pairs, from the moments of both classes."""
+
+    eta: float
+    lam: float
+    rank: int | None = None
+    delta: float | None = None
+
+    @property
+    def _takes(self) -> Literal["dense", "sparse"]:  # type: ignore[override]
+        return "dense" if self.rank is None else "sparse"
+
+    def _check_parameters(self) -> None:
+        check_number("eta", self.eta, "a finite number above 0")
+        check_number("lam", self.lam, "a finite number at or above 0", ends="[)")
+        if self.rank is not None:
+            check_whole("rank", self.rank, "None or a whole number above 0")
+
+    def _check_room(self, n_features: int) -> None:
+        """Raise `ValueError` where the moments of so many features do not fit in memory."""
+        kept, what = n_features, f"Two covariances of {n_features:,} features"
+        instead = (
+            f"OPAUC(rank=50) keeps 50 columns in place of {n_features:,}; or leave features out."
+        )
+        if self.rank is not None:
+            kept, what = self.rank + 1, f"Sums of rank {self.rank} over {n_features:,} features"
+            instead = "Choose a smaller rank, or leave features out."
+        check_fits(16 * n_features * kept, what, instead)
+
+    def _start(self, n_features: int, rng: np.random.Generator) -> MomentState | LowRankState:
+        self._check_room(n_features)
+        d = n_features
+        if self.rank is None:
+            moments = ClassMoments(np.zeros(2), np.zeros((2, d)), np.zeros((2, d, d)), np.zeros(2))
+            return MomentState(np.zeros(d), np.zeros(0 if self.delta is None else d), moments, rng)
+        width = 2 * (self.rank + 1) + 1
+        along, draws = np.append(np.zeros(width - 1), 1.0), np.zeros((2, self.rank))
+        basis, gram = np.zeros((d, width)), np.zeros((width, width))
+        return LowRankState(basis, along, gram, draws, np.zeros(2), np.zeros(1, int), rng)
+
+    def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
+        _check_size(rows)
+        eta, lam, scores = float(self.eta), float(self.lam), np.empty(len(sign))
+        if isinstance(state, LowRankState):
+            # Every row has its draws, with a label or without, so that batches do not matter.
+            drawn = state.rng.standard_normal((len(sign), state.draws.shape[1]))
+            learn_projected(*rows, sign, step, drawn, eta, lam, *state[:-1], scores)
+        else:
+            delta, moments = self.delta and float(self.delta), tuple(state.moments)
+            learn(rows, sign, step, eta, lam, delta, state.coef, state.squares, moments, scores)
+        return state, scores
+
+    def _offset(self, state: Any) -> float:
+        return state.threshold()
+
+    def _grown(self, state: Any, n_features: int) -> Any:
+        self._check_room(n_features)
+        return state.grown(n_features)
+
+
 @dataclass(eq=False, repr=False)
-class OPAUC(OnlineRanker):
+class OPAUC(MomentRanker):
     r"""Linear ranker that learns AUC in one pass, without a buffer of rows.
 
     .. math::
@@ -186,8 +246,6 @@ class OPAUC(OnlineRanker):
     True
     """
 
-    delta = cast("float | None", None)  # a parameter of AdaOAM alone
-
     eta: float = 2**-8
     lam: float = 1e-4
     rank: int | None = None
@@ -195,59 +253,9 @@ class OPAUC(OnlineRanker):
     random_state: Any = None
     pos_label: Any = None
 
-    @property
-    def _takes(self) -> Literal["dense", "sparse"]:  # type: ignore[override]
-        return "dense" if self.rank is None else "sparse"
 
-    def _check_parameters(self) -> None:
-        check_number("eta", self.eta, "a finite number above 0")
-        check_number("lam", self.lam, "a finite number at or above 0", ends="[)")
-        if self.rank is not None:
-            check_whole("rank", self.rank, "None or a whole number above 0")
-
-    def _check_room(self, n_features: int) -> None:
-        """Raise `ValueError` where the moments of so many features do not fit in memory."""
-        kept, what = n_features, f"Two covariances of {n_features:,} features"
-        instead = (
-            f"OPAUC(rank=50) keeps 50 columns in place of {n_features:,}; or leave features out."
-        )
-        if self.rank is not None:
-            kept, what = self.rank + 1, f"Sums of rank {self.rank} over {n_features:,} features"
-            instead = "Choose a smaller rank, or leave features out."
-        check_fits(16 * n_features * kept, what, instead)
-
-    def _start(self, n_features: int, rng: np.random.Generator) -> MomentState | LowRankState:
-        self._check_room(n_features)
-        d = n_features
-        if self.rank is None:
-            moments = ClassMoments(np.zeros(2), np.zeros((2, d)), np.zeros((2, d, d)), np.zeros(2))
-            return MomentState(np.zeros(d), np.zeros(0 if self.delta is None else d), moments, rng)
-        width = 2 * (self.rank + 1) + 1
-        along, draws = np.append(np.zeros(width - 1), 1.0), np.zeros((2, self.rank))
-        basis, gram = np.zeros((d, width)), np.zeros((width, width))
-        return LowRankState(basis, along, gram, draws, np.zeros(2), np.zeros(1, int), rng)
-
-    def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
-        _check_size(rows)
-        eta, lam, scores = float(self.eta), float(self.lam), np.empty(len(sign))
-        if isinstance(state, LowRankState):
-            # Every row has its draws, with a label or without, so that batches do not matter.
-            drawn = state.rng.standard_normal((len(sign), state.draws.shape[1]))
-            learn_projected(*rows, sign, step, drawn, eta, lam, *state[:-1], scores)
-        else:
-            delta, moments = self.delta and float(self.delta), tuple(state.moments)
-            learn(rows, sign, step, eta, lam, delta, state.coef, state.squares, moments, scores)
-        return state, scores
-
-    def _offset(self, state: Any) -> float:
-        return state.threshold()
-
-    def _grown(self, state: Any, n_features: int) -> Any:
-        self._check_room(n_features)
-        return state.grown(n_features)
-
-
-class AdaOAM(OPAUC):
+@dataclass(eq=False, repr=False)
+class AdaOAM(MomentRanker):
     r"""Linear ranker by AUC whose steps adapt to each feature, without a buffer of rows.
 
     Objective and gradient g of a row are those of `OPAUC` with full covariances; feature i is moved
@@ -291,23 +299,13 @@ class AdaOAM(OPAUC):
     """
 
     _steps_shrink = True
-    rank = None
 
-    def __init__(
-        self,
-        eta: float = 2**-4,
-        lam: float = 1e-4,
-        delta: float = 0.5,
-        n_epochs: int = 1,
-        random_state: Any = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.eta = eta
-        self.lam = lam
-        self.delta = delta
-        self.n_epochs = n_epochs
-        self.random_state = random_state
-        self.pos_label = pos_label
+    eta: float = 2**-4
+    lam: float = 1e-4
+    delta: float = 0.5
+    n_epochs: int = 1
+    random_state: Any = None
+    pos_label: Any = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -171,9 +171,7 @@ class Study:
         """Variance of every feature, by weight."""
         labels = self.data.target.labels
         weight = np.concatenate([labels.rare_weight, labels.majority_weight])
-        scaler = StandardScaler(with_mean=False).fit(self.rows, sample_weight=weight)
-        variance: np.ndarray = scaler.var_
-        return variance
+        return np.asarray(StandardScaler(with_mean=False).fit(self.rows, None, weight).var_)
 
     def normalised(self, squares: np.ndarray) -> np.ndarray:
         """Squared scales times a number, so that rows are as far apart as without scales.

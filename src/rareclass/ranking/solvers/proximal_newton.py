@@ -1,7 +1,7 @@
 r"""Proximal Newton for :math:`L(w) + \lambda \sum_r |w_r|`, with a working set of unknowns."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -90,6 +90,7 @@ class Penalized(Objective):
         return violations(at.w, at.gradient, self.lam)
 
 
+@dataclass(eq=False)
 class ProximalDirections:
     r"""Directions to the minimum of a quadratic model with the penalty.
 
@@ -106,10 +107,10 @@ class ProximalDirections:
     Journal on Optimization 24(3), 2014.
     """
 
-    def __init__(self, objective: Penalized, reference: float) -> None:
-        self.objective, self.reference = objective, reference
-        self._damping = 0.0
-        self._last: tuple[np.ndarray, np.ndarray] | None = None  # the end of the step, and H
+    objective: Penalized
+    reference: float
+    _damping: float = 0.0
+    _last: tuple[np.ndarray, np.ndarray] | None = None  # the end of the step, and H
 
     def __call__(self, at: Evaluation, optimality: float, tol: float) -> Solver[Direction]:
         """The direction from a point."""
