@@ -5,8 +5,6 @@ The claims of Tayal et al. 2014, section 5, are not public. This draws a set of 
 15 for all stays beyond.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from benchmarks.simulated import Seed
@@ -25,31 +23,9 @@ _LUCK = 1.0  # deviation of what no feature knows, in deviations of the burden
 _STAY_LUCK = 1.5  # the same for the length of a stay
 
 
-class HospitalDays(NamedTuple):
-    """Generated members.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features), float32
-        Ten indicators of age, one of sex, then claims of a year: counts and indicators.
-    y : ndarray of shape (n_rows,), int64
-        Days in hospital in the year after, 0 to 15; 15 stands for 15 and more.
-    burden : ndarray of shape (n_rows,)
-        What the days depend on besides luck. The features are all that is known of it: given
-        the burden they tell nothing more about the days.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    burden: np.ndarray
-
-
 def hospital_days(
-    n_rows: int = PAPER_ROWS,
-    n_features: int = PAPER_FEATURES,
-    zero_share: float = PAPER_ZERO_SHARE,
-    random_state: Seed = None,
-) -> HospitalDays:
+    n_rows: int = PAPER_ROWS, random_state: Seed = None
+) -> tuple[np.ndarray, np.ndarray]:
     r"""Draw members with a year of claims and their days in hospital in the next.
 
     Each member has an age, a sex, twelve chronic conditions that come with age, and a gamma
@@ -60,21 +36,22 @@ def hospital_days(
       go with the inclination alone, a third are noise. Two in five are seen as 0 or 1 only.
     - the burden: a weighted sum of the conditions, products of some pairs of them, the square of
       age and the logarithm of the inclination.
-    - the days: the 1 - `zero_share` of the members with the largest burden plus luck are in
-      hospital; among them the stays go by half the burden plus luck of their own, a stay of d
-      days being :math:`d^{-1.7}` times as frequent as one of a day.
+    - the days: the 15 percent of the members with the largest burden plus luck are in hospital;
+      among them the stays go by half the burden plus luck of their own, a stay of d days being
+      :math:`d^{-1.7}` times as frequent as one of a day.
 
     Neither the conditions nor the inclination are features. Weights and rates are the same in
     every draw, so that rows of two seeds are two samples of one population.
 
-    The first 11 of at least 23 features are age and sex. The number of rows at each level is exact:
-    what rounding leaves over goes to the more frequent levels. Rows come in random order.
+    Features are float32: ten indicators of age and one of sex, then claims of a year, counts and
+    indicators. Days are 0 to 15, which stands for 15 and more. The number of rows at each level is
+    exact: what rounding leaves over goes to the more frequent levels. Rows come in random order.
 
     Cost: one Poisson draw a cell, about 2 seconds for the paper's shape; memory 4 bytes a cell.
 
     Examples
     --------
-    >>> X, y, burden = hospital_days(1000, random_state=0)
+    >>> X, y = hospital_days(1000, random_state=0)
     >>> X.shape, int((y == 0).sum()), int(y.max())
     ((1000, 441), 850, 15)
     """
@@ -84,14 +61,14 @@ def hospital_days(
     conditions = _conditions(age, rng)
     inclination = np.log(rng.gamma(2.0, 0.5, size=n_rows))
     burden = _burden(age, conditions, inclination)
-    X = np.zeros((n_rows, n_features), dtype=np.float32)
+    X = np.zeros((n_rows, PAPER_FEATURES), dtype=np.float32)
     X[np.arange(n_rows), age] = 1.0
     X[:, BANDS] = sex
     _fill_claims(X[:, PROFILE:], np.column_stack([conditions, inclination]), rng)
-    return HospitalDays(X, _days(burden, zero_share, rng), burden)
+    return X, _days(burden, rng)
 
 
-def level_counts(n_rows: int, zero_share: float = PAPER_ZERO_SHARE) -> np.ndarray:
+def level_counts(n_rows: int) -> np.ndarray:
     """Rows at each of the levels 0 to 15, which add up to `n_rows`.
 
     Examples
@@ -101,7 +78,7 @@ def level_counts(n_rows: int, zero_share: float = PAPER_ZERO_SHARE) -> np.ndarra
     """
     days = np.arange(1, LONGEST_STAY + 1, dtype=np.float64) ** -TAIL
     shares = np.append(days[: LAST_LEVEL - 1], days[LAST_LEVEL - 1 :].sum()) / days.sum()
-    n_zero = round(n_rows * zero_share)
+    n_zero = round(n_rows * PAPER_ZERO_SHARE)
     expected = (n_rows - n_zero) * shares
     counts = np.floor(expected).astype(np.int64)
     counts[: n_rows - n_zero - counts.sum()] += 1
@@ -151,9 +128,9 @@ def _rates(n_claims: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return base, slopes, design.random(n_claims) < 0.4
 
 
-def _days(burden: np.ndarray, zero_share: float, rng: np.random.Generator) -> np.ndarray:
+def _days(burden: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Levels by burden and luck, as many at each as `level_counts` says."""
-    counts = level_counts(len(burden), zero_share)
+    counts = level_counts(len(burden))
     scale = burden.std() if len(burden) else 1.0
     admission = burden + _LUCK * scale * rng.normal(size=len(burden))
     stay = 0.5 * burden + _STAY_LUCK * scale * rng.normal(size=len(burden))

@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1910,
     "tables": 4148,
 }
-MOST_LINES = {"src/rareclass": 73_387, "tests": 54_019, "benchmarks": 17_833}
+MOST_LINES = {"src/rareclass": 73_387, "tests": 54_019, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

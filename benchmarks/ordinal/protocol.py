@@ -58,15 +58,13 @@ def one_split(rows: Rows, seed: int) -> Part:
     return Part(task, X_test, rows.y[test])
 
 
-def growing(
-    rows: Rows, percent: float, seed: int = 0, held_out: tuple[int, int] = HELD_OUT
-) -> Part:
+def growing(rows: Rows, percent: float, seed: int = 0) -> Part:
     """The paper's design at one size."""
     every = np.random.default_rng(seed).permutation(len(rows.y))
     n_train = round(len(every) * percent / 100.0)
     train, rest = every[:n_train], every[n_train:]
     half = len(rest) // 2
-    validation, test = rest[:half][: held_out[0]], rest[half:][: held_out[1]]
+    validation, test = rest[:half][: HELD_OUT[0]], rest[half:][: HELD_OUT[1]]
     learning = np.concatenate([train, validation])
     standardise = Standardiser.of(rows.X[train])
     dtype = rows.X.dtype

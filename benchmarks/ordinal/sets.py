@@ -117,7 +117,7 @@ def _credit(folder: Path) -> Rows:
 
 
 def _days(folder: Path) -> Rows:
-    X, y, _ = hospital_days(random_state=DAYS_SEED)
+    X, y = hospital_days(random_state=DAYS_SEED)
     return Rows(X, y)
 
 

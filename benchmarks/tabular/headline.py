@@ -174,17 +174,15 @@ def level_groups(
     return groups
 
 
-def behind(
-    runs: Sequence[Run], sets: Sequence[str] | None = None, least: float = 2.0
-) -> dict[str, float]:
-    """Return leads of the best peer of `least` points of average precision or more, by size."""
+def behind(runs: Sequence[Run], sets: Sequence[str] | None = None) -> dict[str, float]:
+    """Return leads of the best peer of two points of average precision or more, by size."""
     labels, shared = _shared(runs, sets, SHOWN)
     found = {}
     for name, splits in shared.items():
         means = {m: fmean(split[m]["average_precision"] for split in splits) for m in labels}
         ours = means.pop(OURS)
         found[name] = 100.0 * (max(means.values()) - ours)
-    return {n: v for n, v in sorted(found.items(), key=lambda one: -one[1]) if v >= least}
+    return {n: v for n, v in sorted(found.items(), key=lambda one: -one[1]) if v >= 2.0}
 
 
 def title(method: str) -> str:
