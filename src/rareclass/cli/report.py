@@ -10,7 +10,6 @@ from rareclass.errors import ErrorKind, InputError, setting
 from rareclass.files import check_output
 from rareclass.parameters import opt
 from rareclass.report import ReportOptions
-from rareclass.tables import TextSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,26 +54,23 @@ def report(options: PageOptions) -> None:
     """
     from rareclass.tables.folders import format_of_name
 
-    model, out, journal, truth = options.model, options.out, options.journal, options.truth
+    model, out = options.model, options.out
     data = None if options.given is None else options.table.place(options.given, "DATA")
-    asked, others, text = options.asked, options.compare, options.table.text
     inputs = {"the model": model} | ({"DATA": data} if data else {})
     check_output(out, "--out", options.written.overwrite, inputs)
     options.written.check(inputs)
-    if journal is not None:
-        _refuse(asked, "--journal", ("target", "time", "groups"))
-        if data is None or others:
+    if options.journal is not None:
+        _refuse(options.asked, "--journal", ("target", "time", "groups"))
+        if data is None or options.compare:
             raise _needs_data("--journal is for one model and the table of all rows.")
     if model.is_file() and format_of_name(model) is not None:
-        found = _of_scores(
-            tuple(each for each in (model, data, *others) if each), truth, asked, text
-        )
-    elif truth is not None:
+        found = _of_scores(options, data)
+    elif options.truth is not None:
         raise ErrorKind.COMBINATION.error(
             "--truth is for files of scores, and this is a model.", "Leave it out."
         )
     else:
-        found = _of_models(model, data, others, replace(asked, journal=journal), text)
+        found = _of_models(options, data)
     write_page(out, found.page)
     options.written.give(found.numbers)
 
@@ -93,39 +89,35 @@ def write_page(path: Path, page: "ReportPage") -> None:
     console.print(f"Saved {screen.file_text(path)}: open it in a browser; it needs no network.")
 
 
-def _of_scores(
-    paths: "tuple[TablePlace, ...]", truth: Path | None, asked: ReportOptions, text: TextSettings
-) -> "FinishedReport":
+def _of_scores(options: PageOptions, data: "TablePlace | None") -> "FinishedReport":
     from rareclass.compare.score_files import ScoreFiles
     from rareclass.report.comparison_report import report_on_scores
 
+    model, asked, text = options.model, options.asked, options.table.text
     if asked.target is None:
         raise ErrorKind.COMBINATION.error(
-            f"{paths[0]} is a file of scores: which column has the classes?", "Name it by --target."
+            f"{model} is a file of scores: which column has the classes?", "Name it by --target."
         )
     _refuse(asked, "A report of files of scores", ("time", "costs", "rows", "id_column"))
-    files = ScoreFiles(paths, asked.target, truth, groups=asked.groups, text=text)
+    paths = tuple(each for each in (model, data, *options.compare) if each)
+    files = ScoreFiles(paths, asked.target, options.truth, groups=asked.groups, text=text)
     return report_on_scores(files)
 
 
-def _of_models(
-    model: Path,
-    data: "TablePlace | None",
-    others: tuple[Path, ...],
-    asked: ReportOptions,
-    text: TextSettings,
-) -> "FinishedReport":
+def _of_models(options: PageOptions, data: "TablePlace | None") -> "FinishedReport":
     """Make the kind of report that a model, and others to compare it with, call for."""
     from rareclass.model.model_file import HUNT_SUMMARY
     from rareclass.stream.checkpoint import is_checkpoint
 
-    if others:
+    model, text = options.model, options.table.text
+    asked = replace(options.asked, journal=options.journal)
+    if options.compare:
         if data is None:
             raise _needs_data("--compare needs rows to compare on.")
         _refuse(asked, "--compare", ("time", "costs", "rows"))
         from rareclass.report.comparison_report import report_on_models
 
-        return report_on_models([model, *others], data, asked, text)
+        return report_on_models([model, *options.compare], data, asked, text)
     if data is None and (model / HUNT_SUMMARY).is_file():
         _refuse(asked, "The report of a hunt", _OPTIONS)
         from rareclass.report.hunt_report import report_on_hunt

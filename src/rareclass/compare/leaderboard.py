@@ -24,8 +24,6 @@ from rareclass.model.targets import RareClassFacts
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
-ORDERED_BY = "average_precision"
-
 
 @dataclass(frozen=True)
 class CompareSettings(FitSettings):
@@ -60,7 +58,7 @@ class Leaderboard:
     @property
     def ordered_by(self) -> Standings:
         """Standings by the measure that orders the methods."""
-        return self.comparison.by(ORDERED_BY)
+        return self.comparison.by("average_precision")
 
     @property
     def runs(self) -> list[MethodRun]:

@@ -131,22 +131,37 @@ def paired_difference(
                 "Bind it with functools.partial.",
             )
         seeds = _seeds(random_state, int(n_replicates))
-        return _of_draws(pair, *bootstrap_callable(pair, measure, seeds, progress), level)
+        return _bootstrapped(pair, measure, seeds, level, progress)
     evidence = known_measure(measure, EVIDENCE, options)(pair, **options)
     found, p_value = evidence.interval(level), p_value_of_intervals(evidence.interval, level)
     a, b = evidence.a(level).value, evidence.b(level).value
     return PairedDifference(*found, p_value, a, b, evidence.method)
 
 
-def _of_draws(
-    pair: ScoredPair, values: FloatArray, drawn: FloatArray, level: float
+def _bootstrapped(
+    pair: ScoredPair,
+    measure: Callable[..., float],
+    seeds: NDArray[np.uint64],
+    level: float,
+    progress: bool | str,
 ) -> PairedDifference:
-    """Student's interval and p-value of the bootstrap's standard deviation."""
+    """Student's interval and p-value by the standard deviation of a bootstrap, a seed a replicate.
+
+    The measure is called as ``measure(y, scores, sample_weight=...)`` with the rows that were drawn
+    and how often; a value that is no finite number is refused.
+    """
+    table, drawn = PairTable.of(pair), np.empty((seeds.size, 2))
+    a, b = table.measured(measure, table.weight).tolist()
+    with track("Bootstrap", seeds.size, enabled=progress) as advance:
+        for r, seed in enumerate(seeds):
+            rng = np.random.Generator(np.random.PCG64(int(seed)))
+            drawn[r] = table.measured(measure, table.weights_again(rng))
+            advance()
     rare = pair.rare
     n = rare.mass if rare.group is None else float(np.unique(rare.group).size)
     spread = drawn[:, 0] - drawn[:, 1]
     deviation = float(spread.std(ddof=1))
-    difference = float(values[0] - values[1])
+    difference = a - b
     is_same = all(np.array_equal(rows.a, rows.b) for rows in pair[:2])
     if n <= 1.0 or not deviation > 0.0:
         # One rare row, or none on which the columns differ, says nothing of how they vary.
@@ -158,7 +173,6 @@ def _of_draws(
         p_value = 2.0 * float(special.stdtr(n - 1.0, -abs(difference) / deviation))
     bounds = Interval(difference, difference - reach, difference + reach)
     name = "paired bootstrap of groups, t" if pair.n_groups else "paired stratified bootstrap, t"
-    a, b = float(values[0]), float(values[1])
     return PairedDifference(*bounds, max(p_value, LEAST_P), a, b, name)
 
 
@@ -227,25 +241,3 @@ class PairTable(NamedTuple):
                 "It must be a finite number for every draw of the rows.",
             )
         return values
-
-
-def bootstrap_callable(
-    pair: ScoredPair,
-    measure: Callable[..., float],
-    seeds: NDArray[np.uint64],
-    progress: bool | str = False,
-) -> tuple[FloatArray, FloatArray]:
-    """Both values of a measure, shape (2,), and those of each replicate, shape (len(seeds), 2).
-
-    The measure is called as ``measure(y, scores, sample_weight=...)`` with the rows that were drawn
-    and how often; a value that is no finite number is refused.
-    """
-    table = PairTable.of(pair)
-    values = table.measured(measure, table.weight)
-    drawn = np.empty((seeds.size, 2))
-    with track("Bootstrap", seeds.size, enabled=progress) as advance:
-        for r, seed in enumerate(seeds):
-            rng = np.random.Generator(np.random.PCG64(int(seed)))
-            drawn[r] = table.measured(measure, table.weights_again(rng))
-            advance()
-    return values, drawn
