@@ -217,7 +217,7 @@ def test_every_method_learns_a_table(train_csv, name):
     asked = leaderboard.CompareSettings("fraud", methods=(name,), folds=2, seconds=30.0)
     data = leaderboard.read_compared(open_table(train_csv), asked)
     with warnings.catch_warnings(action="ignore"):  # of other libraries, about their own defaults
-        board = leaderboard.compare_on(data, asked, progress=False, isolate=False)
+        board = leaderboard.compare_on(data, asked, isolate=False)
     assert board.runs[0].is_judged
     assert board.found.comparison.by("AUC").best.value > 0.8
 

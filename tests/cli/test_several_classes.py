@@ -65,7 +65,7 @@ def test_compare_says_that_it_measures_any_rare_class(fitted, in_this_process):
 def test_compare_measures_each_class_by_what_ranks_any(fitted):
     settings = CompareSettings("failure", methods=("logistic",), folds=2)
     data = read_compared(open_table(fitted.train), settings)
-    board = compare_on(data, settings, progress=False, isolate=False)
+    board = compare_on(data, settings, isolate=False)
     (found,) = board.of_classes.values()
     assert list(found) == list(data.target.rare_labels)
     # As many rows of each class, alike: each is found about as well as any, among fewer rows.

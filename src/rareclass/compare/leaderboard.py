@@ -127,11 +127,7 @@ def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
 
 
 def compare_on(
-    data: TrainingSet,
-    settings: CompareSettings,
-    progress: bool | str = "auto",
-    isolate: bool = True,
-    report: Report | None = None,
+    data: TrainingSet, settings: CompareSettings, isolate: bool = True, report: Report | None = None
 ) -> Leaderboard:
     """Compare methods on the folds of a training set, each in a process of its own.
 
@@ -167,7 +163,6 @@ def compare_on(
         report=report,
         isolate=isolate,
         random_state=settings.seed,
-        progress=progress,
     )
     every = {run.name: run for run in found.runs} | absent
     found = replace(found, runs=tuple(every[name] for name in settings.methods))

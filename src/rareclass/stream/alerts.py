@@ -161,10 +161,7 @@ class AlertReason(NamedTuple):
 
 
 def reasons_of(
-    raises: NDArray[np.float64],
-    columns: Sequence[str],
-    cells: dict[str, Any],
-    most: int = N_REASONS,
+    raises: NDArray[np.float64], columns: Sequence[str], cells: dict[str, Any]
 ) -> list[AlertReason]:
     """Return the columns of a row that raised its score most, the first one most: O(features).
 
@@ -177,7 +174,7 @@ def reasons_of(
     for name, amount in zip(columns, raises.tolist(), strict=True):
         raised[name] = raised.get(name, 0.0) + amount
     best = sorted((name for name in raised if raised[name] > 0.0), key=lambda name: -raised[name])
-    return [AlertReason(name, cells[name], raised[name]) for name in best[:most]]
+    return [AlertReason(name, cells[name], raised[name]) for name in best[:N_REASONS]]
 
 
 def blocks_of(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
