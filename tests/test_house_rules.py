@@ -31,9 +31,9 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2856,
-    "compare": 1310,
-    "decide": 1826,
+    "cli": 2846,
+    "compare": 1297,
+    "decide": 1825,
     "encoding": 2778,
     "ensemble": 2910,
     "estimators": 351,
@@ -44,20 +44,20 @@ MOST_CODE = {
     "hyperball": 1857,
     "kernels": 590,
     "labels": 869,
-    "metrics": 2102,
+    "metrics": 2091,
     "model": 3933,
     "moments": 1536,
     "online": 2318,
     "ranking": 3640,
-    "report": 2993,
+    "report": 2979,
     "review": 1047,
     "rows": 1736,
-    "serving": 1386,
+    "serving": 1383,
     "single files": 2091,
-    "stream": 1910,
+    "stream": 1905,
     "tables": 4148,
 }
-MOST_LINES = {"src/rareclass": 73_387, "tests": 54_019, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_326, "tests": 54_018, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -168,14 +168,12 @@ def _print_corrected(console: Console, found: "MissedCaseMeasures") -> None:
 
 def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> None:
     """Print how good the probabilities are, against the base rate as a constant probability."""
-    rows = [
-        (name, f"{own:.4f}", f"{constant:.4f}")
-        for name, own, constant in (
-            ("mean", quality.mean, quality.share),
-            ("log loss", quality.log_loss, quality.log_loss_of_share),
-            ("Brier score", quality.brier, quality.brier_of_share),
-        )
-    ]
+    figures = (
+        ("mean", quality.mean, quality.share),
+        ("log loss", quality.log_loss, quality.log_loss_of_share),
+        ("Brier score", quality.brier, quality.brier_of_share),
+    )
+    rows = [(name, f"{own:.4f}", f"{constant:.4f}") for name, own, constant in figures]
     screen.print_table(console, ("Probabilities", "Model", "Constant base rate"), rows)
     if quality.log_loss > quality.log_loss_of_share:
         screen.print_notes(

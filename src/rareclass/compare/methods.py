@@ -211,10 +211,8 @@ def _fold_rows(
         by = "" if moment is None else " in the order of time"
         by = by if group is None else " by group"
     places, column = np.empty((len(labels), 0)), moment if group is None else group
-    splits = [
-        (np.asarray(train), np.asarray(test))
-        for train, test in check_cv(splitter).split(places, is_rare, column)
-    ]
+    pairs = check_cv(splitter).split(places, is_rare, column)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
     for number, parts in enumerate(splits, 1):
         for side, part in zip(("training", "test"), parts, strict=True):
             if not is_rare[part].any() or is_rare[part].all():

@@ -147,10 +147,8 @@ def score_fold_of(estimator: Any, rows: FoldRows, number: int) -> FoldScores:
     """Learn a clone of the estimator on the training rows of a fold, and score its test rows."""
     start = time.perf_counter()
     train, test = rows.folds[number]
-    beside = (
-        None if column is None else column[train]
-        for column in (rows.weight, rows.groups, rows.time)
-    )
+    columns = rows.weight, rows.groups, rows.time
+    beside = (None if column is None else column[train] for column in columns)
     model = fit_on(clone(estimator), take_rows(rows.X, train), rows.y[train], *beside)
     scores = rarity_scores(model, take_rows(rows.X, test), rows.pos_label)
     return FoldScores(scores, time.perf_counter() - start)

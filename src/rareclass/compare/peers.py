@@ -237,11 +237,8 @@ class NativeCategories(BaseEstimator):
 
     def fit_transform(self, frame: pl.DataFrame, y: Any = None, weight: Any = None) -> pd.DataFrame:
         """Learn the values of every column of words, and return the rows."""
-        self.categories_ = {
-            column.name: self._values(frame[column.name])
-            for column in self.columns
-            if column.reads_as == "string"
-        }
+        words = [column.name for column in self.columns if column.reads_as == "string"]
+        self.categories_ = {name: self._values(frame[name]) for name in words}
         return self.transform(frame)
 
     def transform(self, frame: pl.DataFrame) -> pd.DataFrame:

@@ -165,9 +165,8 @@ class CalibratedRanker(EstimatorWrapper):
             rows, "in the map from scores to probabilities", Finding(FindingKind.WEIGHTS_IN_MAP)
         )
         folds = self._folds(rows, groups)
-        found = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._held_out)(rows, train, test) for train, test in folds
-        )
+        fits = (delayed(self._held_out)(rows, train, test) for train, test in folds)
+        found = Parallel(n_jobs=self.n_jobs)(fits)
         self._scorers = [scorer for scorer, _ in found]
         self._learn_map(rows, folds, [scores for _, scores in found])
         if not self.ensemble:

@@ -470,10 +470,8 @@ class _Estimate:
         n_above, correction = self._n_above, amount * self._varying.sign
         sums = np.append(np.zeros((len(amount), 1)), np.cumsum(correction, axis=1), axis=1)
         rare = sums[:, n_above], sums[:, -1] - sums[:, n_above]
-        above, below = (
-            np.clip(base + part, side.least, side.most)
-            for base, part, side in zip(self._base, rare, self._sides, strict=True)
-        )
+        sides = zip(self._base, rare, self._sides, strict=True)
+        above, below = (np.clip(base + part, side.least, side.most) for base, part, side in sides)
         total = np.maximum(sum(self._base) + sums[:, -1], sum(s.least for s in self._sides))
         own = self._own + correction
         at_least = self._above + sums[:, self._end] - itself * own + once

@@ -323,9 +323,8 @@ def trials_of_share(
         return 0.0, 0.0
     trials = n if (every == np.round(every)).all() else n**2 / float(rows @ rows)
     if group is not None:
-        of_hits, of_rows, of_all = (
-            np.bincount(group, each) for each in (rows * is_hit, rows, every)
-        )
+        amounts = rows * is_hit, rows, every
+        of_hits, of_rows, of_all = (np.bincount(group, each) for each in amounts)
         share, squares = hits / n, np.array([of_rows @ of_rows, of_all @ of_all])
         spread = float(np.square(of_hits - share * of_rows).sum())
         sizes, n_groups = np.array([n, every.sum()]), float((of_rows > 0.0).sum())

@@ -95,13 +95,10 @@ def missed_case_measures(
     of_called, of_cases, _ = held.tests_at(threshold)
     precision = precision_with_missed(exact_interval(*of_called, _LEVEL), ratio)
     area = average_precision_with_missed(is_case, scores, ratio) / recorded.value
-    return MissedCaseMeasures(
-        float(missed_cases),
-        Interval(*map(float, precision)) if of_called[1] else None,
-        exact_interval(*of_cases, _LEVEL),
-        Interval(*(min(each * area, 1.0) for each in recorded)),
-        held.n_rare * (1.0 + ratio),
-    )
+    of_alerts = Interval(*map(float, precision)) if of_called[1] else None
+    recall, n_rare = exact_interval(*of_cases, _LEVEL), held.n_rare * (1.0 + ratio)
+    corrected = Interval(*(min(each * area, 1.0) for each in recorded))
+    return MissedCaseMeasures(float(missed_cases), of_alerts, recall, corrected, n_rare)
 
 
 def precision_with_missed(precision: Any, missed_per_case: Any) -> Any:

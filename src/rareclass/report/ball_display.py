@@ -135,16 +135,12 @@ def _draw_distances(axes: Axes, picture: BallPicture) -> None:
     _bars(axes, distances, radius, reach)
     axes.axvline(radius, color=BLACK, linewidth=1.8)
     n_inside = int((distances <= radius).sum())
+    words = f"R = {radius:.3g}: {n_inside:,} of {len(distances):,} within"
+    offset, side = (6, "left") if radius < 0.55 * reach else (-6, "right")
     axes.annotate(
-        f"R = {radius:.3g}: {n_inside:,} of {len(distances):,} within",
-        (radius, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(6, -14) if radius < 0.55 * reach else (-6, -14),
-        textcoords="offset points",
-        ha="left" if radius < 0.55 * reach else "right",
-        backgroundcolor=_VEIL,
-        zorder=8,
-    )
+        words, (radius, 1.0), xycoords=("data", "axes fraction"), xytext=(offset, -14),
+        textcoords="offset points", ha=side, backgroundcolor=_VEIL, zorder=8,
+    )  # fmt: skip
     axes.plot(
         picture.rare_distances, np.zeros(len(picture.rare_distances)), "*", color=VERMILLION,
         markeredgecolor=BLACK, markersize=12, transform=axes.get_xaxis_transform(),

@@ -67,10 +67,9 @@ def report_on_hunt(folder: Path) -> FinishedReport:
 
 
 def _figures(counts: dict[str, Any], held_out: dict[str, Any] | None) -> tuple[KeyFigure, ...]:
+    unlabelled = f"of {whole(counts['unlabelled'])} unlabelled"
     figures = [
-        KeyFigure(
-            "Rows found", whole(counts["found"]), f"of {whole(counts['unlabelled'])} unlabelled"
-        ),
+        KeyFigure("Rows found", whole(counts["found"]), unlabelled),
         KeyFigure("Known cases", whole(sum(counts["rare"].values())), ", ".join(counts["rare"])),
         KeyFigure("Cleared rows", whole(counts["cleared"]), "that the balls stay out of"),
     ]

@@ -132,12 +132,10 @@ class ReliabilityDisplay(RankingDisplay):
         n_rows, expected, hits = kept
         bins = np.searchsorted(firsts, bins, side="right") - 1
         group = None if groups is None else group_codes(groups, len(rare))[0]
-        found = (
-            exact_interval(*trials_of_share(rare, bins == place, weight, group), LEVEL)
-            for place in range(len(firsts))
-        )
+        trials = (trials_of_share(rare, bins == k, weight, group) for k in range(len(firsts)))
+        found = tuple(exact_interval(*each, LEVEL) for each in trials)
         foretold, rows, rare_rows = (tuple(k.tolist()) for k in (expected / n_rows, n_rows, hits))
-        return cls(foretold, tuple(found), rows, rare_rows, name)
+        return cls(foretold, found, rows, rare_rows, name)
 
     def _draw(self, ax: Axes, **style: Any) -> None:
         look: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 5, "linewidth": 1.3}

@@ -205,9 +205,7 @@ def _top_section(
         "Score": [f"{score:.4g}" for score in rows.scored.scores[top]],
     }
     if content.calibration is not None:
-        head["Probability"] = [
-            percent(each) for each in content.calibration(rows.scored.scores[top])
-        ]
+        head["Probability"] = list(map(percent, content.calibration(rows.scored.scores[top])))
     head["Rare"] = ["yes" if is_rare else "no" for is_rare in rows.y[top]]
     raised = [NONE] * len(top)
     if explained is not None:

@@ -211,11 +211,10 @@ class DriftDisplay(Display):
         names = list(self.most)[:_MOST_LISTED]
         reports = {name: [each for each in self.log if each.shift_of(name)] for name in names}
         last = [self.log[-1].shift_of(name) for name in names]
+        of_all = [f"{len(reports[name])} of {len(self.log)}" for name in names]
         columns = {
             "Column": names,
-            "Reports in which it had moved": [
-                f"{len(reports[name])} of {len(self.log)}" for name in names
-            ],
+            "Reports in which it had moved": of_all,
             "Greatest index": [f"{self.most[name]:.2f}" for name in names],
             "First at row": [whole(reports[name][0].rows) for name in names],
             "Index now": [NONE if each is None else f"{each.stability_index:.2f}" for each in last],

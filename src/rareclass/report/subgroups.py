@@ -98,9 +98,8 @@ class Subgroups:
         rare, value = np.asarray(y) == 1, np.asarray(scores, float)
         found, codes = np.unique(np.asarray(names), return_inverse=True)
         called = value > threshold
-        counts = [
-            np.bincount(codes, each, len(found)) for each in (None, rare, called, called & rare)
-        ]
+        masks = None, rare, called, called & rare
+        counts = [np.bincount(codes, each, len(found)) for each in masks]
         order = np.lexsort((np.arange(len(found)), -counts[0], counts[3] - counts[1]))
         chosen = np.arange(len(found))[-most:] if in_order else order[:most]
         by_part = np.argsort(codes, kind="stable")

@@ -223,10 +223,7 @@ def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
 
 def _columns(table: ThresholdTable) -> dict[str, Any]:
     columns: dict[str, Any] = {
-        "threshold": [
-            each if math.isfinite(each) else math.copysign(1.7e308, each)
-            for each in table.thresholds.tolist()
-        ],
+        "threshold": np.clip(table.thresholds, -1.7e308, 1.7e308).tolist(),  # JSON has no infinity
         "hits": _short(table.hits),
         "false_alerts": _short(table.false_alerts),
         "n_rare": _short([table.n_rare])[0],

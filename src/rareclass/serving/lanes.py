@@ -167,9 +167,8 @@ def _resolve(answered: Sequence[_Waiting]) -> None:
 
 def _mixes(live: Live) -> bool:
     """Say whether rows of several requests read the same together as alone."""
-    return not any(
-        column.reads_as == "date" and column.date_format is None for column in live.served.columns
-    )
+    days = (column for column in live.served.columns if column.reads_as == "date")
+    return all(column.date_format is not None for column in days)
 
 
 def _response(model: str, columns: pl.DataFrame, reasons: Sequence[Any] | None) -> ScoreResponse:

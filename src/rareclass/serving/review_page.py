@@ -107,13 +107,11 @@ def _digest(content: str) -> str:
 def _as_json(journal: ReviewJournal, listed: ReviewList) -> dict[str, Any]:
     """Return rows as the page shows them, with the verdicts that they have."""
     shown = [name for name in listed.rows.columns if not name.startswith("review ")]
-    rows = []
+    rows, facts_of = [], ("row", "reason", "chance", "score", "why")
     for row in listed.rows.iter_rows(named=True):
         given = journal.verdicts.get(row["review row"])
         cells = [(name, "" if row[name] is None else str(row[name])) for name in shown]
-        facts = {
-            name: row[f"review {name}"] for name in ("row", "reason", "chance", "score", "why")
-        }
+        facts = {name: row[f"review {name}"] for name in facts_of}
         rows.append({**facts, "cells": cells, "verdict": given and given.label})
     labels = [*journal.header.rare, *journal.header.rest]
     return {"round": listed.round.number, "labels": labels, "rows": rows}

@@ -174,9 +174,7 @@ def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
     unused = [name for name in schema.kinds if name not in schema.features]
     names = [*unused, *(name for name in (schema.id_column, *schema.dropped) if name is not None)]
     others = [Column(name, "beside", "not learned from", "string") for name in names]
+    columns = (*encoder.columns, *others)
     return ModelFacts(
-        format="stream",
-        target=saved.target,
-        columns=(*encoder.columns, *others),
-        quantiles=tuple(quantiles.tolist()),
+        format="stream", target=saved.target, columns=columns, quantiles=tuple(quantiles.tolist())
     )
