@@ -55,9 +55,9 @@ MOST_CODE = {
     "serving": 1383,
     "single files": 2091,
     "stream": 1905,
-    "tables": 4148,
+    "tables": 4147,
 }
-MOST_LINES = {"src/rareclass": 73_326, "tests": 54_018, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_325, "tests": 54_018, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -219,8 +219,7 @@ class _HeldTable:
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
     ) -> Iterator[pl.DataFrame]:
-        wanted = self.columns if columns is None else columns
-        read = read_frame(self._frame.to_native(), wanted)
+        read = read_frame(self._frame.to_native(), columns)
         yield from pl.DataFrame([column.cells for column in read.columns]).iter_slices(batch_rows)
 
 
