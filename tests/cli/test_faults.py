@@ -116,7 +116,7 @@ def test_text_in_a_number_column_when_scoring(fitted, tmp_path):
     ("change", "words", "answers"),
     [
         (lambda t: t.rename({"amount": "amounts"}), ("score", "--out", "s.csv"),
-         ["lacks column 'amount'", "Did you mean 'amounts'?"]),
+         ["lacks column 'amount'", "is it 'amounts'?"]),
         (None, ("score", "--out", "s.csv", "--id", "ordr"), ["Did you mean 'order'?"]),
         (None, ("score", "--out", "s.xls"), [".csv or .parquet"]),
         (lambda t: t.drop("fraud"), ("evaluate",), ["csv has no column 'fraud'"]),

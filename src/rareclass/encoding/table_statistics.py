@@ -398,12 +398,7 @@ class TableStatistics:
 
 def text_components(column: TypedColumn, weight: Floats) -> TextComponents:
     """Learn the main directions of the letters of a text column; a weight counts as copies."""
-    assert column.levels is not None
-    present = column.values >= 0
-    counted = np.bincount(column.values[present], weight[present], len(column.levels))
-    weights = counted.astype(np.float64, copy=False)
-    kept = weights > 0
-    return TextComponents().fit(column.levels[kept], weights[kept])
+    return TextComponents().fit(*_weighed_words(column, weight))
 
 
 def rows_of_text(column: TypedColumn, components: TextComponents) -> Floats:
@@ -417,12 +412,17 @@ def rows_of_text(column: TypedColumn, components: TextComponents) -> Floats:
 
 def known_words(column: TypedColumn, weight: Floats) -> KnownWords:
     """The words that rows with weight have, from the commonest on."""
-    assert column.levels is not None
-    present = column.values >= 0
-    counts = np.bincount(column.values[present], weight[present], len(column.levels))
-    kept = np.flatnonzero(counts > 0)
-    words = column.levels[kept]
+    words, weights = _weighed_words(column, weight)
     # By word among equals: the order of the rows does not matter.
     by_word = np.argsort(words, kind="stable")
-    order = by_word[np.argsort(-counts[kept][by_word], kind="stable")]
+    order = by_word[np.argsort(-weights[by_word], kind="stable")]
     return KnownWords().fit(words[order])
+
+
+def _weighed_words(column: TypedColumn, weight: Floats) -> tuple[NDArray[np.object_], Floats]:
+    """Return the words that rows with weight have, and their weight."""
+    assert column.levels is not None
+    present = column.values >= 0
+    weights = np.bincount(column.values[present], weight[present], len(column.levels))
+    kept = weights > 0
+    return column.levels[kept], weights[kept].astype(np.float64, copy=False)

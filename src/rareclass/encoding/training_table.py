@@ -84,6 +84,11 @@ class ReadingPlan:
             yield pl.DataFrame(cells), labels_as_text(batch[self.target])
             first_row += batch.height
 
+    def read(self) -> tuple[pl.DataFrame, pl.Series]:
+        """Return the typed columns and the labels of all rows."""
+        frames, labels = zip(*self.typed_batches(), strict=True)
+        return pl.concat(frames, rechunk=True), pl.concat(labels, rechunk=True)
+
     def describe(
         self, facts: Iterable[ColumnFacts], n_missing: Sequence[int] | None = None
     ) -> list[Column]:
@@ -126,10 +131,7 @@ def read_training_table(
     Raises `InputError` for unknown column names, cells that cannot be used, no rows or no usable
     column.
     """
-    batches = list(plan.typed_batches())
-    frame = pl.concat([typed for typed, _ in batches], rechunk=True)
-    labels = pl.concat([named for _, named in batches], rechunk=True)
-    del batches
+    frame, labels = plan.read()
     labelled = labels.is_not_null()
     n_missing = [cells.filter(labelled).null_count() for cells in frame]
     columns = [

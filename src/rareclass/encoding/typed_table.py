@@ -196,7 +196,7 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
             )
         names = [column.name for column in like] if by_position else frame.names
         used = {column.name: column for column in like if column.is_used}
-        _check_all_there(used, names)
+        check_all_there("X", used, names)
         found = {
             name: _read_as_trained(cells.alias(name), used[name])
             for name, (cells, _) in zip(names, frame.columns, strict=True)
@@ -378,17 +378,19 @@ def _typed_column(column: Column, typed: pl.Series | CodedText) -> TypedColumn:
     return TypedColumn(column.name, "date", seconds.to_numpy())
 
 
-def _check_all_there(used: dict[str, Column], names: list[str]) -> None:
-    there = set(names)
-    absent = [name for name in used if name not in there]
+def check_all_there(title: str, used: Iterable[str], names: Sequence[str]) -> None:
+    """Raise `InputError` where a table lacks columns that a model was trained on."""
+    there, wanted = set(names), list(used)
+    absent = [name for name in wanted if name not in there]
     if not absent:
         return
-    others = [name for name in names if name not in used]
+    others = [name for name in names if name not in wanted]
     near = {name: nearest_name(name, others) for name in absent}
     shown = [repr(name) + (f" (is it {near[name]!r}?)" if near[name] else "") for name in absent]
     raise ErrorKind.MISSING_COLUMN.error(
-        f"X lacks {counted(len(absent), 'column')} of training: {first_names(shown, 12)}.",
-        "Give every column that the model was trained on; the order does not matter.",
+        f"{title} lacks {'column' if len(absent) == 1 else 'columns'} {first_names(shown, 12)}, "
+        "which the model was trained on.",
+        "Give every column of training, in any order, or fit without it.",
         column=absent[0],
     )
 

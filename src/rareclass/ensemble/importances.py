@@ -11,6 +11,7 @@ from rareclass.ensemble.score_functions import scores_of
 from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.metrics import interval, roc_auc
+from rareclass.rows.source import stacked
 
 # Held-out rows that importances are measured on, fewer of wide tables and a quarter of them rare;
 # and columns at most.
@@ -81,7 +82,7 @@ def permutation_importances(
         for number in np.unique(fold):
             chosen = np.flatnonzero(fold == number)
             X = {
-                name: _stacked([tables[name, number].shuffled(chosen, order, c) for c in columns])
+                name: stacked([tables[name, number].shuffled(chosen, order, c) for c in columns])
                 for name in names
             }
             for name in names:
@@ -128,13 +129,6 @@ class _FoldTable(NamedTuple):
         """Return some rows with a column taken from the row that `order` has in their place."""
         features = (self.sources == (-2 if column is None else column)).any(axis=0)
         return with_features_of(self.X[chosen], features, self.X, order[chosen])
-
-
-def _stacked(tables: Sequence[Any]) -> Any:
-    """Return the rows of dense or sparse tables below each other."""
-    if sparse.issparse(tables[0]):
-        return sparse.vstack(tables, format="csr")
-    return np.concatenate(tables)
 
 
 def with_features_of(X: Any, features: np.ndarray, others: Any, order: np.ndarray) -> Any:

@@ -177,7 +177,7 @@ def explain(
                 "A RareClassifier knows its columns and their typical cells itself.",
                 "Leave out typical and groups.",
             )
-        return explain_columns(model, X)
+        return _by_column(model, model._typed(X), model.score_samples)
     if not isinstance(model, BallClassifier | OF_NUMBERS):
         raise TypeError(
             f"{type(model).__name__} is not explained: pass a kernel machine, MIBC, an online "
@@ -315,8 +315,7 @@ def _value(kernel: Any, between: Floats) -> Floats:
     if isinstance(kernel, Laplace):
         return np.exp(-np.sqrt(between) / kernel.width)
     if isinstance(kernel, Polynomial):
-        value: Floats = (between / kernel.width**2 + kernel.offset) ** kernel.degree
-        return value
+        return np.asarray((between / kernel.width**2 + kernel.offset) ** kernel.degree)
     return between
 
 
@@ -343,19 +342,10 @@ def explain_ball(model: Any, rows: ExplainedRows) -> Explanation:
     return Explanation(depth, effects, rows.columns, radius**2)
 
 
-def explain_columns(model: CombinedRanking, X: Any) -> Explanation:
-    """Return ``f(x) - f(x with the column's cell typical)``, exactly, of all members together.
-
-    Typical is the median of a number, the commonest word of a category (or code), and an empty cell
-    for dates and texts. Time: a scoring of the rows for each column, a batch of columns at a time.
-    """
-    return _by_column(model, model._typed(X), model.score_samples)
-
-
 def explain_class(model: CombinedRanking, X: Any) -> Explanation:
     """Return why each row is of its most probable class, of several rare ones.
 
-    Contributions as of `explain_columns`, to the log-odds of the class were the row rare,
+    Contributions as of `_by_column`, to the log-odds of the class were the row rare,
     ``ln p / (1 - p)`` with ``p = P(k | rare, x)``. Raises `AttributeError` where one class is rare.
     """
     table = model._typed(X)
@@ -374,7 +364,11 @@ def explain_class(model: CombinedRanking, X: Any) -> Explanation:
 def _by_column(
     model: CombinedRanking, table: TypedTable, value_of: Callable[[TypedTable], Floats]
 ) -> Explanation:
-    """Return by how much a value of each row falls as each of its columns becomes typical."""
+    """Return by how much a value of each row falls as each of its columns becomes typical, exactly.
+
+    Typical is the median of a number, the commonest word of a category (or code), and an empty cell
+    for dates and texts. Time: a scoring of the rows for each column, a batch of columns at a time.
+    """
     value = value_of(table)
     effects = np.empty((table.n_rows, len(table.columns)))
     if table.n_rows:

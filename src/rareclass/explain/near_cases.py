@@ -129,8 +129,7 @@ def _distances(model: Any, rows: Parts, cases: Parts) -> Floats:
         kernel, _ = plain_kernel(model)
         between = kernel.block(X, Z)
         squared = kernel.diag(X)[:, None] - 2.0 * between + kernel.diag(Z)
-        apart: Floats = np.sqrt(np.maximum(squared, 0.0))
-        return apart
+        return np.sqrt(np.maximum(squared, 0.0))
     weight = np.abs(np.asarray(model.coef_, dtype=np.float64).ravel())
     return cdist(X * weight, Z * weight, "cityblock")
 
@@ -179,12 +178,10 @@ def table_distances(model: CombinedRanking, rows: Parts, cases: Parts) -> Floats
 def _features(known: TableStatistics) -> list[tuple[int, list[tuple[str, int]]]]:
     """Return the features of each column of the table that has some, texts aside."""
     found: dict[int, list[tuple[str, int]]] = {}
-    for k, source in enumerate(known.number_sources_):
-        found.setdefault(source, []).append(("ranks", k))
-    for k, source in enumerate(known.cycle_sources_):
-        found.setdefault(source, []).append(("cycles", k))
-    for k, source in enumerate(known.category_sources_):
-        found.setdefault(source, []).append(("levels", k))
+    sources = known.number_sources_, known.cycle_sources_, known.category_sources_
+    for part, of_part in zip(_PARTS, sources, strict=True):
+        for k, source in enumerate(of_part):
+            found.setdefault(source, []).append((part, k))
     return list(found.items())
 
 
@@ -225,5 +222,4 @@ def _apart(rows: Floats, cases: Floats) -> Floats:
     lengths, of_cases = (np.linalg.norm(each, axis=1) for each in (rows, cases))
     inner = rows @ cases.T / np.maximum(np.outer(lengths, of_cases), np.finfo(np.float64).tiny)
     both_empty = (lengths == 0.0)[:, None] & (of_cases == 0.0)
-    apart: Floats = np.where(both_empty, 0.0, np.clip(0.5 - 0.5 * inner, 0.0, 1.0))
-    return apart
+    return np.where(both_empty, 0.0, np.clip(0.5 - 0.5 * inner, 0.0, 1.0))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import log2
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,11 +185,9 @@ class RankRCMethod(KernelMethod):
         shared = {"pos_label": 1} | self.given(n_rare, terms)
         if terms.folds < 2:
             lam = self.lam_unchosen("rare rows for cross-validation: the threshold", notes)
-            model: RankRC = rows.fit(RankRC(lam=lam, width=self.width or "mean", **shared))
-            return model
+            return rows.fit(RankRC(lam=lam, width=self.width or "mean", **shared))
         search = RankRCCV(**self._search(rows, terms), **shared)
-        model = rows.fit(search).best_estimator_
-        return model
+        return cast(RankRC, rows.fit(search).best_estimator_)
 
     def _search(self, rows: EncodedRows, terms: Terms) -> dict[str, Any]:
         """Parameters that are tried, and the rows that they are tried on."""
@@ -253,10 +251,9 @@ class OrdinalMethod(KernelMethod):
         shared = {"levels": list(range(rows.n_codes))} | self.given(n_rare, terms)
         if terms.folds < 2:
             lam = self.lam_unchosen("rows for cross-validation: the thresholds", notes)
-            model: OrdinalRankRC = rows.fit(OrdinalRankRC(lam=lam, **shared))
-            return model
-        model = rows.fit(OrdinalRankRCCV(self.lams(), cv=rows.cv(terms), **shared)).best_estimator_
-        return model
+            return rows.fit(OrdinalRankRC(lam=lam, **shared))
+        search = OrdinalRankRCCV(self.lams(), cv=rows.cv(terms), **shared)
+        return cast(OrdinalRankRC, rows.fit(search).best_estimator_)
 
 
 def choose_landmarks(n_rare: int) -> tuple[str, int]:

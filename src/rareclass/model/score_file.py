@@ -1,7 +1,7 @@
 """``rareclass score``: a table of any size to a file of scores."""
 
 import tempfile
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -341,11 +341,11 @@ def score_columns(
     if isinstance(model.facts.method, HuntFacts):
         sure = model.estimator.sure(scores)  # type: ignore[attr-defined]
         columns += [] if sure is None else [pl.Series("sure", sure)]
-    if isinstance(model.calibration, LevelCalibration) and (names := _level_columns(model)):
-        columns += map(pl.Series, names, model.calibration(scores).T)
+    if isinstance(model.calibration, LevelCalibration) and len(model.classes) <= _MOST_LEVELS:
+        columns += _probabilities(model.classes, model.calibration(scores))
     if classes is not None:
         stated = model.stated_classes(scores, classes)
-        columns += map(pl.Series, _level_columns(model), stated.T)
+        columns += _probabilities(model.rare_classes, stated)
         of_place = pl.Series(model.rare_classes, dtype=pl.String)
         columns.append(of_place.gather(classes.argmax(axis=1)).alias("likely_class"))
         called = pl.Series(model.called_class(classes)).replace(-1, None)
@@ -359,10 +359,6 @@ def unlike_column(cells: UnlikeCells, n_rows: int) -> pl.Series:
     return pl.Series(_UNLIKE, [rows.get(k, []) for k in range(n_rows)], pl.List(pl.String))
 
 
-def _level_columns(model: Model) -> list[str]:
-    """Return names of columns with probabilities of levels, or of several rare classes."""
-    if model.rare_classes:
-        return [f"probability_{name}" for name in model.rare_classes]
-    if not isinstance(model.calibration, LevelCalibration) or len(model.classes) > _MOST_LEVELS:
-        return []
-    return [f"probability_{name}" for name in model.classes]
+def _probabilities(names: Sequence[str], values: NDArray[np.float64]) -> Iterator[pl.Series]:
+    """Return the columns of probabilities of levels, or of several rare classes."""
+    return map(pl.Series, (f"probability_{name}" for name in names), values.T)

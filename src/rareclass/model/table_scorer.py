@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.encoding.table_statistics import ExampleCells, TableStatistics, UnlikeCells
-from rareclass.encoding.typed_table import read_as_trained
-from rareclass.errors import ErrorKind, InputError, first_names, missing_column, nearest_name
+from rareclass.encoding.typed_table import check_all_there, read_as_trained
+from rareclass.errors import ErrorKind, InputError, missing_column
 from rareclass.machine import track
 from rareclass.model.archive import damaged, in_brief
 from rareclass.model.columns import TrainedColumn, trained_columns
@@ -254,7 +254,10 @@ class TableScorer:
             for rows in file.batches(encoder.zero_based, encoder.n_features_):
                 yield rows.X, pl.DataFrame(dict.fromkeys(keep, rows.labels))
             return
-        check_columns(file, used, keep)
+        check_all_there(str(file.path), used, file.columns)
+        for name in keep:
+            if name not in file.columns:
+                raise missing_column(f"Target: {file.path}", name, file.columns)
         known = {column.name for column in self.facts.columns} | {self.target, *keep}
         summary.extra_columns = [name for name in file.columns if name not in known]
         summary.n_columns = len(columns)
@@ -288,22 +291,3 @@ class TableScorer:
             if self.file is None:
                 raise
             raise damaged(self.file, f"it cannot score: {in_brief(error)}") from error
-
-
-def check_columns(file: TableFile, used: Sequence[str], keep: Sequence[str]) -> None:
-    """Raise `InputError` where a file lacks a column that is `used` by the model, or to be kept."""
-    absent = [name for name in used if name not in file.columns]
-    if absent:
-        others = [name for name in file.columns if name not in used]
-        named = first_names([repr(name) for name in absent], 10)
-        near = nearest_name(absent[0], others) if len(absent) == 1 else None
-        them = "it" if len(absent) == 1 else "them"
-        raise ErrorKind.MISSING_COLUMN.error(
-            f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}, "
-            "which the model was trained on.",
-            f"Did you mean {near!r}?" if near else f"Add {them}, or fit without {them}.",
-            column=absent[0],
-        )
-    for name in keep:
-        if name not in file.columns:
-            raise missing_column(f"Target: {file.path}", name, file.columns)

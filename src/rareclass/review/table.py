@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import absent_label, is_rare, label_counts, positives
-from rareclass.encoding.training_table import ReadingPlan, plan_reading
+from rareclass.encoding.training_table import plan_reading
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name, setting
 from rareclass.fit.rows_on_disk import ENCODED_COPIES, plan_memory
 from rareclass.labels.spelling import one_spelling
@@ -213,12 +213,13 @@ def read_review_table(
     plan = plan_reading(file, target, left_out, categories, keep)
     if memory is not None:
         _check_memory(file, memory)
-    frame, columns, labels = _read_typed(plan)
+    frame, labels = plan.read()
+    columns = plan.describe(facts_of(cells) for cells in frame)
     labels = labels.replace(one_spelling(label_counts(labels.drop_nulls())))
     says_nothing = pl.Series(is_rare(labels.fill_null(""), ignored))
     return ReviewTable(
         file,
-        frame,
+        frame.select([each.name for each in columns if each.is_used]),
         columns,
         target,
         key,
@@ -226,16 +227,6 @@ def read_review_table(
         labels.set(says_nothing, None),
         int(says_nothing.sum()),
     )
-
-
-def _read_typed(plan: ReadingPlan) -> tuple[pl.DataFrame, list[Column], pl.Series]:
-    """Return the used columns of a table, all columns described, and the labels as text."""
-    batches = list(plan.typed_batches())
-    labels = pl.concat([named for _, named in batches], rechunk=True)
-    frame = pl.concat([typed for typed, _ in batches], rechunk=True)
-    del batches
-    columns = plan.describe(facts_of(cells) for cells in frame)
-    return frame.select([each.name for each in columns if each.is_used]), columns, labels
 
 
 def _check_memory(file: TableFile, limit: int) -> None:

@@ -216,9 +216,9 @@ class BatchDecoder:
         """
         chosen = select_columns([(path, schema.names) for path, schema in parts], roles)
         narrowest = np.float32 if _is_narrow(parts, chosen) else np.float64
-        if chosen.target is None or has_text_labels:
-            return cls(chosen, roles.dtype or narrowest, None)
-        kind = _label_type(parts, chosen.target)
+        kind = None
+        if chosen.target is not None and not has_text_labels:
+            kind = _label_type(parts, chosen.target)
         return cls(chosen, roles.dtype or narrowest, kind)
 
     def decode(self, parts: Iterable[tuple[Location, Batches]]) -> Iterator[DecodedBatch]:
@@ -253,8 +253,7 @@ class BatchDecoder:
         found = list(self._code_of)
         if self._label_type is None:
             return labels_as_written(found)
-        values: np.ndarray = pa.array(found, self._label_type).to_numpy(zero_copy_only=False)
-        return values
+        return np.asarray(pa.array(found, self._label_type).to_numpy(zero_copy_only=False))
 
     def _coded(self, labels: pa.Array, path: Location, first_row: int) -> np.ndarray:
         """Small numbers for the labels; equal labels get equal numbers in every batch."""
@@ -409,8 +408,7 @@ def _weights(batch: pa.RecordBatch, name: str, path: Location, first_row: int) -
 def _as_numpy(cells: pa.Array) -> np.ndarray:
     if pa.types.is_decimal(cells.type):
         cells = cells.cast(pa.float64())
-    values: np.ndarray = cells.to_numpy(zero_copy_only=False)
-    return values
+    return np.asarray(cells.to_numpy(zero_copy_only=False))
 
 
 def _check_finite(

@@ -266,9 +266,8 @@ class FactsGatherer:
         )
 
     def _add_numbers(self, present: pl.Series) -> None:
-        low, high = present.min(), present.max()
-        assert isinstance(low, int | float)
-        assert isinstance(high, int | float)
+        low: Any = present.min()
+        high: Any = present.max()
         self._low, self._high = min(self._low, low), max(self._high, high)
         first, last = present[0], present[-1]
         before = first if self._last is None else self._last

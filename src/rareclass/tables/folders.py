@@ -112,14 +112,11 @@ def tables_in(folder: Path) -> list[Path]:
     if isinstance(folder, RemotePath):
         own = {path: path.relative_to(folder).parts for path in folder.files()}
         of_streams = {parts[:-1] for parts in own.values() if parts[-1] == STREAM_LOCK} - {()}
-        tables = [
+        return sorted(
             cast(Path, path)
             for path, parts in own.items()
-            if not any(part.startswith((".", "_")) for part in parts)
-            and format_of_name(cast(Path, path)) is not None
-            and not any(parts[: len(below)] == below for below in of_streams)
-        ]
-        return sorted(tables)
+            if _names_a_table(*parts) and not any(parts[: len(b)] == b for b in of_streams)
+        )
     found: list[Path] = []
 
     def refuse(error: OSError) -> None:
@@ -138,12 +135,14 @@ def tables_in(folder: Path) -> list[Path]:
             folders.clear()
             continue
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        found += [
-            Path(below, name)
-            for name in names
-            if not name.startswith((".", "_")) and format_of_name(Path(name)) is not None
-        ]
+        found += [Path(below, name) for name in names if _names_a_table(name)]
     return sorted(found)
+
+
+def _names_a_table(*way: str) -> bool:
+    """Say whether the names of a file and of folders above it are those of a table."""
+    is_hidden = any(name.startswith((".", "_")) for name in way)
+    return not is_hidden and format_of_name(Path(way[-1])) is not None
 
 
 # The name of a folder whose rows have no value there.

@@ -34,10 +34,12 @@ _SIMILARITY_ROWS = 5000
 
 
 @dataclass(frozen=True)
-class KernelMember(Member):
-    """A kernel machine; subclasses say on which numbers and with which kernel."""
+class LaplaceOnQuantiles(Member):
+    """A Laplace kernel on normal quantiles: only the order of each number counts."""
 
-    kernel: ClassVar[str]
+    name: ClassVar[str] = "kernel on quantiles"
+    view: ClassVar[str] = "quantiles"
+    kernel: ClassVar[str] = "laplace"
     # `cost` is the seconds of a thread, and each of these takes three.
     unit: ClassVar[float] = 3.0
     most_majority: ClassVar[int | None] = 20_000
@@ -121,14 +123,6 @@ def _joined(of_folds: Sequence[CrossFitted]) -> CrossFitted:
         held_out,
         [function for each in of_folds for function in each.functions],
     )
-
-
-class LaplaceOnQuantiles(KernelMember):
-    """Laplace kernel on normal quantiles: only the order of each number counts."""
-
-    name = "kernel on quantiles"
-    view = "quantiles"
-    kernel = "laplace"
 
 
 def _source(rows: EncodedFolds) -> RowSource:

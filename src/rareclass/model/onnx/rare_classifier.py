@@ -232,8 +232,10 @@ def dense_rows(row: EncodedRow, view: DenseView) -> Tensor:
     """The rows of a dense view, of shape (n_rows, n_features)."""
     is_raw = view.numbers == "raw"
     parts = []
-    if row.numbers is not None:
-        parts.append(_raw_numbers(row) if is_raw else _bounded_numbers(row, view))
+    if row.numbers is not None and is_raw:
+        parts.append(row.numbers.clip(row.known.low_, row.known.high_))
+    elif row.numbers is not None:
+        parts.append(_bounded_numbers(row.numbers, view))
     n_numbers = len(row.known.number_names_)
     if not is_raw:
         n_numbers += len(view.markers()[0])
@@ -324,22 +326,15 @@ def _level_of_number(X: Tensor, known: Any) -> Tensor:
     return X.graph.op("Where", X.is_nan(), np.int64(known.n_known), level)
 
 
-def _raw_numbers(row: EncodedRow) -> Tensor:
-    assert row.numbers is not None
-    return row.numbers.clip(row.known.low_, row.known.high_)
-
-
-def _bounded_numbers(row: EncodedRow, view: DenseView) -> Tensor:
+def _bounded_numbers(X: Tensor, view: DenseView) -> Tensor:
     """Bounded numbers, the typical one where missing, and markers: as the view makes them."""
-    assert row.numbers is not None
-    numbers = bounded(row.numbers, view.bounded_)
-    missing = row.numbers.is_nan()
-    filled = row.graph.op("Where", missing, view.bounded_.typical_, numbers)
-    parts = [filled]
+    numbers = bounded(X, view.bounded_)
+    missing = X.is_nan()
+    parts = [X.graph.op("Where", missing, view.bounded_.typical_, numbers)]
     marked, share, deviation = view.markers()
     if len(marked):
         parts.append((missing.columns(marked).to(np.float64) - share) / deviation)
-    return row.graph.side_by_side(parts)
+    return X.graph.side_by_side(parts)
 
 
 def bounded(X: Tensor, numbers: BoundedNumbers) -> Tensor:
