@@ -15,6 +15,7 @@ from rareclass.encoding.log_odds import (
     SMOOTHINGS,
     CategoryStatistics,
     LevelCounts,
+    PartedRows,
     choose_smoothing,
 )
 
@@ -44,7 +45,7 @@ def one_log_odds(rows, level, prior, smoothing, other_than=None):
 def test_the_definition_row_by_row(rows):
     code, y, weight, fold = columns(rows)
     statistics = CategoryStatistics()
-    out_of_fold = statistics.fit_transform(code, 5, y, weight, fold)
+    out_of_fold = statistics.fit_transform(code, 5, PartedRows(y, weight, fold))
     prior, smoothing = (weight @ y) / weight.sum(), statistics.smoothing_
     wanted = [one_log_odds(rows, row[0], prior, smoothing, row[3]) for row in rows]
     np.testing.assert_allclose(out_of_fold, wanted, atol=1e-9)
@@ -72,10 +73,9 @@ def test_the_likeliest_smoothing():
 def test_a_column_that_says_nothing_is_smoothed_most_and_one_that_says_all_least(n_levels):
     rng = np.random.default_rng(1)
     code = rng.integers(0, n_levels, 3000)
-    noise = CategoryStatistics()
-    noise.fit_transform(code, n_levels, rng.random(3000) < 0.1, np.ones(3000), code % 3)
-    certain = CategoryStatistics()
-    certain.fit_transform(code, n_levels, code % 10 == 0, np.ones(3000), code % 3)
+    noise, certain = CategoryStatistics(), CategoryStatistics()
+    for each, y in ((noise, rng.random(3000) < 0.1), (certain, code % 10 == 0)):
+        each.fit_transform(code, n_levels, PartedRows(y, np.ones(3000), code % 3))
     assert noise.smoothing_ >= 256
     assert certain.smoothing_ < 1
 

@@ -14,7 +14,7 @@ from rareclass.encoding.known_levels import (
     could_be_codes,
     tells_more_than_bins,
 )
-from rareclass.encoding.log_odds import CategoryStatistics, log_loss, rare_share
+from rareclass.encoding.log_odds import CategoryStatistics, PartedRows, log_loss, rare_share
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
 
@@ -32,9 +32,9 @@ def drawn(log_odds):
 def learned(values, y, weight=ONES, part=PART):
     """The levels of a column of codes, what each says of the rare class, and whether it is more."""
     known, statistics = KnownCodes().fit(values, weight), CategoryStatistics()
-    levels = known.levels(values)
-    log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, part)
-    tells_more = tells_more_than_bins(known, levels, log_odds, y, weight, part)
+    levels, rows = known.levels(values), PartedRows(y, weight, part)
+    log_odds = statistics.fit_transform(levels, known.n_levels, rows)
+    tells_more = tells_more_than_bins(known, levels, log_odds, rows)
     return known, statistics, log_odds, tells_more
 
 
@@ -64,9 +64,9 @@ def test_the_two_log_losses_are_compared_row_by_row(size):
     effect, weight = size * rng.normal(size=200), rng.integers(1, 3, N).astype(float)
     y = rng.random(N) < expit(effect[CODE] - 2.4)
     known, _, log_odds, found = learned(CODE * 1.0, y, weight)
-    levels = known.levels(CODE * 1.0)
-    bins = bins_of_codes(known, levels, y, weight)[levels]
-    binned = CategoryStatistics().fit_transform(bins, bins.max() + 1, y, weight, PART)
+    levels, rows = known.levels(CODE * 1.0), PartedRows(y, weight, PART)
+    bins = bins_of_codes(known, levels, rows)[levels]
+    binned = CategoryStatistics().fit_transform(bins, bins.max() + 1, rows)
     prior = (weight @ y) / weight.sum()
     gain = log_loss(expit(binned + logit(prior)), y) - log_loss(expit(log_odds + logit(prior)), y)
     mean = np.average(gain, weights=weight)
@@ -108,7 +108,7 @@ def test_levels_of_values_known_missing_and_unseen():
 def bins(values, y, weight=None):
     weight = np.ones(len(values)) if weight is None else weight
     known = KnownCodes().fit(values, weight)
-    return bins_of_codes(known, known.levels(values), y, weight)
+    return bins_of_codes(known, known.levels(values), PartedRows(y, weight, None))
 
 
 def test_bins_have_four_codes_or_more_and_about_equal_weight_of_both_classes():

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from draws import draws
 from rareclass.encoding import log_odds as pairs_of_columns
-from rareclass.encoding.log_odds import CategoryStatistics, PairStatistics, find_pairs
+from rareclass.encoding.log_odds import CategoryStatistics, PairStatistics, PartedRows, find_pairs
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
 
@@ -24,20 +24,20 @@ ROWS = st.lists(
 
 def arrays(rows):
     a, b, y, weight, fold = (np.array(column) for column in zip(*rows, strict=True))
-    return (a, b), y, weight.astype(float), fold
+    return (a, b), PartedRows(y, weight.astype(float), fold)
 
 
-def alone(codes, y, weight, fold):
-    return tuple(CategoryStatistics().fit_transform(c, 4, y, weight, fold) for c in codes)
+def alone(codes, rows):
+    return tuple(CategoryStatistics().fit_transform(c, 4, rows) for c in codes)
 
 
 @draws(60)
 @given(ROWS)
 def test_the_definition_row_by_row(rows):
-    codes, y, weight, fold = arrays(rows)
-    both = alone(codes, y, weight, fold)
+    codes, (y, weight, _) = codes, parted = arrays(rows)
+    both = alone(codes, parted)
     pair = PairStatistics()
-    found = pair.fit_transform(codes, both, y, weight, fold)
+    found = pair.fit_transform(codes, both, parted)
     prior, b = (weight @ y) / weight.sum(), pair.coefficients_
 
     def log_odds(row, of_both, other_than=None):
@@ -65,11 +65,9 @@ def planted(n_rows):
     log_odds = effect[codes[1], codes[3]] + rng.normal(size=10)[codes[0]] - 2.5
     y = rng.random(n_rows) < 1 / (1 + np.exp(-log_odds))
     fold = rng.integers(0, 5, n_rows)
-    ones = np.ones(n_rows)
-    log_odds = np.column_stack(
-        [CategoryStatistics().fit_transform(c, 12, y, ones, fold) for c in codes]
-    )
-    return codes, log_odds, y, ones, fold
+    rows = PartedRows(y, np.ones(n_rows), fold)
+    log_odds = np.column_stack([CategoryStatistics().fit_transform(c, 12, rows) for c in codes])
+    return codes, log_odds, rows
 
 
 @pytest.mark.parametrize("n_rows", [4000, 8000])  # in all rows, and in a part of them
@@ -81,12 +79,12 @@ def test_the_planted_pair_is_found_and_no_other(n_rows, monkeypatch):
 
 
 def test_no_more_columns_than_twelve_are_paired_those_that_say_most(monkeypatch):
-    codes, log_odds, *rest = planted(3000)
+    codes, log_odds, rows = planted(3000)
     tried = []
     monkeypatch.setattr(pairs_of_columns, "combinations", lambda few, r: tried.extend(few) or [])
     order = [*range(11), 0, 1, 2, 3]
     wide = np.column_stack([np.zeros((3000, 11)), log_odds])
-    assert find_pairs([codes[k % 4] for k in order], wide, *rest) == []
+    assert find_pairs([codes[k % 4] for k in order], wide, rows) == []
     assert len(tried) == 12
     assert 11 in tried  # the one that says something alone
 

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from draws import draws
 from rareclass import RareClassifier
 from rareclass.encoding.known_levels import halves, holds_nearby_only
-from rareclass.encoding.log_odds import CategoryStatistics, log_loss
+from rareclass.encoding.log_odds import CategoryStatistics, PartedRows, log_loss
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
@@ -92,7 +92,7 @@ def test_the_losses_are_those_of_the_other_half_by_hand(seed, is_weighted):
                 rows = np.flatnonzero(rare == one)
                 fold[rows[1::2]] = 1
         known = CategoryStatistics()
-        log_odds = known.fit_transform(card, N_CARDS, rare, weight, fold)
+        log_odds = known.fit_transform(card, N_CARDS, PartedRows(rare, weight, fold))
         losses.append(weight * log_loss(expit(log_odds + logit(known.prior_)), rare))
     more = (losses[0] - losses[1]).sum()
     of_prior = weight @ log_loss(np.full(N, weight @ rare / weight.sum()), rare)
@@ -119,7 +119,7 @@ def test_log_odds_of_training_are_then_those_of_the_other_half():
     assert as_given.nearby_only_ == ["card"]  # told, but the order need not be that of time
     for found, made_of in ((encoded, halves(N)), (of_folds, fold)):
         expected = CategoryStatistics().fit_transform(
-            found.levels[0], drawn.known_[0].n_levels, rare, np.ones(N), made_of
+            found.levels[0], drawn.known_[0].n_levels, PartedRows(rare, np.ones(N), made_of)
         )
         np.testing.assert_allclose(found.of_labels[0].log_odds[:, 0], expected)
 

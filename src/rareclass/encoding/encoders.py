@@ -11,7 +11,7 @@ from scipy import sparse
 
 from rareclass.encoding.dates_and_texts import COMPONENTS
 from rareclass.encoding.label_statistics import side_by_side
-from rareclass.encoding.log_odds import CategoryStatistics
+from rareclass.encoding.log_odds import CategoryStatistics, PartedRows
 from rareclass.encoding.table_statistics import (
     EncodedTable,
     ExampleCells,
@@ -182,7 +182,7 @@ class LevelOdds:
         of_each = zip(self.places_, [cut for _ in many for cut in cuts], strict=True)
         log_odds = [
             statistics.fit_transform(
-                encoded.levels[k], known[k].n_levels, codes >= cut, shares, fold
+                encoded.levels[k], known[k].n_levels, PartedRows(codes >= cut, shares, fold)
             )
             for statistics, (k, cut) in zip(self.statistics_, of_each, strict=True)
         ]

@@ -9,7 +9,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import special
 
-from rareclass.encoding.log_odds import CategoryStatistics, is_clear_gain, log_loss, rare_share
+from rareclass.encoding.log_odds import (
+    CategoryStatistics,
+    PartedRows,
+    is_clear_gain,
+    log_loss,
+    rare_share,
+)
 from rareclass.encoding.typed_table import TypedColumn
 
 
@@ -168,30 +174,24 @@ def could_be_codes(values: Floats, weight: Floats) -> bool:
 
 
 def tells_more_than_bins(
-    known: KnownCodes,
-    levels: Codes,
-    log_odds: Floats,
-    y: NDArray[np.bool_],
-    weight: Floats,
-    part: Codes,
+    known: KnownCodes, levels: Codes, log_odds: Floats, rows: PartedRows
 ) -> bool:
     """Say whether the codes of a column tell the rare class better than where they lie.
 
     That is than the log-odds of their bins. Time: O(n_rows).
     """
-    bins = bins_of_codes(known, levels, y, weight)
-    by_bin = CategoryStatistics().fit_transform(bins[levels], int(bins[-1]) + 1, y, weight, part)
-    return tells_more(log_odds, by_bin, y, weight, _ERRORS_OF_CODES)
+    bins = bins_of_codes(known, levels, rows)
+    by_bin = CategoryStatistics().fit_transform(bins[levels], int(bins[-1]) + 1, rows)
+    return tells_more(log_odds, by_bin, rows, _ERRORS_OF_CODES)
 
 
-def tells_more(
-    log_odds: Floats, others: Floats, y: NDArray[np.bool_], weight: Floats, standard_errors: float
-) -> bool:
+def tells_more(log_odds: Floats, others: Floats, rows: PartedRows, standard_errors: float) -> bool:
     """Say whether log-odds of rows, out of part, tell the rare class better than others do.
 
     Their log loss must be lower by so many standard errors of the paired difference, and by half a
     percent of what the rare share of all rows loses.
     """
+    y, weight, _ = rows
     prior = rare_share(y, weight)
     of_prior = log_loss(np.full(len(y), prior), y)
     better, worse = (
@@ -200,16 +200,14 @@ def tells_more(
     return is_clear_gain(worse - better, of_prior, weight, standard_errors, _LEAST_GAIN)
 
 
-def bins_of_codes(
-    known: KnownCodes, levels: Codes, y: NDArray[np.bool_], weight: Floats
-) -> NDArray[np.int32]:
+def bins_of_codes(known: KnownCodes, levels: Codes, rows: PartedRows) -> NDArray[np.int32]:
     """Return the bin of each level: up to 32 of about equal weight, and two for what is no code.
 
     Rare rows and others weigh as much together when bins are laid: rare rows often lie where few
     others do, and a bin must not hold most of them.
     """
-    share = rare_share(y, weight)
-    evened = weight * np.where(y, 1.0 / share, 1.0 / (1.0 - share))
+    share = rare_share(*rows[:2])
+    evened = rows.weight * np.where(rows.y, 1.0 / share, 1.0 / (1.0 - share))
     weights = np.bincount(levels, evened, known.n_levels)[: known.n_known]
     ranks = (np.cumsum(weights) - weights / 2) / max(weights.sum(), 1e-300)
     n_bins = max(1, min(_MOST_BINS, known.n_known // _CODES_A_BIN))
@@ -257,9 +255,12 @@ def holds_nearby_only(levels: Codes, n_levels: int, y: NDArray[np.bool_], weight
             place[rows] = np.arange(len(rows))
             part[rows] = np.where(position[outer] == 0, 0, 2)
         used = np.flatnonzero(part != 1)
-        ends = levels[used], n_levels, y[used], weight[used]
-        near, far = (_log_loss(*ends, each[used]) for each in (place % 2, part))
-        of_prior = log_loss(np.full(len(used), rare_share(y[used], weight[used])), y[used])
+        ends = y[used], weight[used]
+        near, far = (
+            _log_loss(levels[used], n_levels, PartedRows(*ends, each[used]))
+            for each in (place % 2, part)
+        )
+        of_prior = log_loss(np.full(len(used), rare_share(*ends)), y[used])
         if is_clear_gain(far - near, of_prior, weight[used], STANDARD_ERRORS, LEAST_LOSS):
             return True
     return False
@@ -272,10 +273,8 @@ def _is_sorted_by(levels: Codes) -> bool:
     return bool(n_apart <= _APART * min(n_distinct, len(levels) - n_distinct))
 
 
-def _log_loss(
-    levels: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats, part: Codes
-) -> Floats:
+def _log_loss(levels: Codes, n_levels: int, rows: PartedRows) -> Floats:
     """Of each row, by what the other part says of its level."""
     statistics = CategoryStatistics()
-    log_odds = statistics.fit_transform(levels, n_levels, y, weight, part)
-    return log_loss(special.expit(log_odds + special.logit(statistics.prior_)), y)
+    log_odds = statistics.fit_transform(levels, n_levels, rows)
+    return log_loss(special.expit(log_odds + special.logit(statistics.prior_)), rows.y)

@@ -19,7 +19,13 @@ from rareclass.encoding.known_levels import (
     tells_more,
     tells_more_than_bins,
 )
-from rareclass.encoding.log_odds import CategoryStatistics, FoundPair, PairStatistics, find_pairs
+from rareclass.encoding.log_odds import (
+    CategoryStatistics,
+    FoundPair,
+    PairStatistics,
+    PartedRows,
+    find_pairs,
+)
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -109,8 +115,8 @@ class LabelStatistics:
         of `find_pairs`.
         """
         places = [k for k, name in enumerate(names) if name not in learned.left_out]
-        part = learned.part
-        every = [_Category.of(k, known[k], levels[k], y, weight, part) for k in places]
+        rows = PartedRows(y, weight, learned.part)
+        every = [_Category.of(k, known[k], levels[k], rows) for k in places]
         order = learned.in_time(y, weight)
         self.nearby_only_ = [
             names[each.place]
@@ -123,13 +129,14 @@ class LabelStatistics:
         if is_known and learned.is_drawn and (self.nearby_only_ or learned.left_out):
             part = np.empty(len(y), np.int64)
             part[order] = halves(len(y))
-            every = [_Category.of(k, known[k], levels[k], y, weight, part) for k in places]
+            rows = rows._replace(part=part)
+            every = [_Category.of(k, known[k], levels[k], rows) for k in places]
         log_odds = side_by_side([each.log_odds for each in every], len(y))
-        found = find_pairs([each.levels for each in every], log_odds, y, weight, part)
+        found = find_pairs([each.levels for each in every], log_odds, rows)
         found = [
             pair
             for pair in found
-            if _tell_more_than_bins(pair, (every[pair.first], every[pair.second]), y, weight, part)
+            if _tell_more_than_bins(pair, (every[pair.first], every[pair.second]), rows)
         ]
         # A code may tell something only beside another column.
         paired = {k for pair in found for k in (pair.first, pair.second)}
@@ -140,7 +147,7 @@ class LabelStatistics:
         self.pairs_ = [[kept.index(pair.first), kept.index(pair.second)] for pair in found]
         self.pair_statistics_ = [pair.statistics for pair in found]
         log_counts = [
-            CategoryStatistics.log_counts_out_of_part(every[k].levels, weight, part) for k in kept
+            CategoryStatistics.log_counts_out_of_part(every[k].levels, *rows[1:]) for k in kept
         ]
         return LabelFeatures(
             log_odds[:, kept],
@@ -187,29 +194,16 @@ class _Category(NamedTuple):
     tells_more: bool
 
     @classmethod
-    def of(
-        cls,
-        place: int,
-        known: Any,
-        levels: Codes,
-        y: NDArray[np.bool_],
-        weight: Floats,
-        part: NDArray[np.integer],
-    ) -> "_Category":
+    def of(cls, place: int, known: Any, levels: Codes, rows: PartedRows) -> "_Category":
         statistics = CategoryStatistics()
-        log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, part)
-        tells_more = not isinstance(known, KnownCodes) or tells_more_than_bins(
-            known, levels, log_odds, y, weight, part
-        )
+        log_odds = statistics.fit_transform(levels, known.n_levels, rows)
+        is_code = isinstance(known, KnownCodes)
+        tells_more = not is_code or tells_more_than_bins(known, levels, log_odds, rows)
         return cls(place, known, levels, statistics, log_odds, tells_more)
 
 
 def _tell_more_than_bins(
-    pair: FoundPair,
-    both: tuple[_Category, _Category],
-    y: NDArray[np.bool_],
-    weight: Floats,
-    part: NDArray[np.integer],
+    pair: FoundPair, both: tuple[_Category, _Category], rows: PartedRows
 ) -> bool:
     """Say whether a pair tells more than the bins of its codes do together."""
     if all(each.tells_more for each in both):
@@ -218,14 +212,14 @@ def _tell_more_than_bins(
     for each in both:
         levels, log_odds = each.levels, each.log_odds
         if not each.tells_more:
-            bins = bins_of_codes(each.known, levels, y, weight)
+            bins = bins_of_codes(each.known, levels, rows)
             levels, n_bins = bins[levels], int(bins[-1]) + 1
-            log_odds = CategoryStatistics().fit_transform(levels, n_bins, y, weight, part)
+            log_odds = CategoryStatistics().fit_transform(levels, n_bins, rows)
         coarse.append(levels)
         alone.append(log_odds)
     of_bins = PairStatistics()
-    binned = of_bins.fit_transform((coarse[0], coarse[1]), (alone[0], alone[1]), y, weight, part)
-    return tells_more(pair.log_odds, binned, y, weight, _ERRORS_OF_PAIRS)
+    binned = of_bins.fit_transform((coarse[0], coarse[1]), (alone[0], alone[1]), rows)
+    return tells_more(pair.log_odds, binned, rows, _ERRORS_OF_PAIRS)
 
 
 def side_by_side(columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:

@@ -32,6 +32,17 @@ def count_levels(codes: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floa
     return LevelCounts(rows, rare)
 
 
+class PartedRows(NamedTuple):
+    """Which rows are rare, what each counts, and its part: rows learn from other parts than theirs.
+
+    A weight of k is k copies in the same part. Parts are any whole numbers.
+    """
+
+    y: NDArray[np.bool_]
+    weight: Floats
+    part: Codes
+
+
 def rare_share(y: NDArray[np.bool_], weight: Floats) -> float:
     """Share of the weight that is rare, kept within (0, 1) where one class is absent."""
     total = float(weight.sum())
@@ -78,17 +89,15 @@ def choose_smoothing(counts: LevelCounts, prior: float) -> float:
     return float(SMOOTHINGS[near][-1])
 
 
-def counts_of_other_parts(
-    codes: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats, part: Codes
-) -> LevelCounts:
+def counts_of_other_parts(codes: Codes, n_levels: int, rows: PartedRows) -> LevelCounts:
     """Of each row, the counts of its level in all parts but its own: (n_rows,) each.
 
     Time: O(n_rows); memory: a few numbers a row, and a level and part.
     """
-    total = count_levels(codes, n_levels, y, weight)
-    numbers, part = np.unique(part, return_inverse=True)
+    total = count_levels(codes, n_levels, *rows[:2])
+    numbers, part = np.unique(rows.part, return_inverse=True)
     cell = codes.astype(np.int64) * len(numbers) + part
-    of_part = count_levels(cell, n_levels * len(numbers), y, weight)
+    of_part = count_levels(cell, n_levels * len(numbers), *rows[:2])
     # Sums of weights are rounded: what is left of them may fall below nothing.
     rare = np.maximum(total.rare[codes] - of_part.rare[cell], 0.0)
     return LevelCounts(np.maximum(total.rows[codes] - of_part.rows[cell], rare), rare)
@@ -125,33 +134,30 @@ class CategoryStatistics:
 
     Notes
     -----
-    A weight of k is k copies in the same part. Time and memory: O(n_rows).
+    Time and memory: O(n_rows).
 
     Examples
     --------
     >>> import numpy as np
     >>> codes, rare = np.array([0, 0, 1, 1, 1, 1]), np.array([True, True] + 4 * [False])
-    >>> statistics = CategoryStatistics()
-    >>> statistics.fit_transform(codes, 3, rare, np.ones(6), np.array([0, 1, 0, 1, 0, 1]))[:4]
+    >>> statistics, rows = CategoryStatistics(), PartedRows(rare, np.ones(6), np.arange(6) % 2)
+    >>> statistics.fit_transform(codes, 3, rows)[:4]
     array([ 3.21887582,  3.21887582, -3.21887582, -3.21887582])
     >>> statistics.transform(np.array([0, 1, 2]))
     array([ 3.8918203, -3.8918203,  0.       ])
     """
 
-    def fit_transform(
-        self, codes: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats, part: Codes
-    ) -> Floats:
+    def fit_transform(self, codes: Codes, n_levels: int, rows: PartedRows) -> Floats:
         """Learn from all rows, and return each row's log-odds in the other parts: (n_rows,).
 
-        codes: from 0 to n_levels - 1, missing and unseen being levels of their own. part: any
-        whole numbers.
+        codes: from 0 to n_levels - 1, missing and unseen being levels of their own.
         """
-        counts = count_levels(codes, n_levels, y, weight)
-        self.prior_ = rare_share(y, weight)
+        counts = count_levels(codes, n_levels, *rows[:2])
+        self.prior_ = rare_share(*rows[:2])
         self.smoothing_ = choose_smoothing(counts, self.prior_)
         self.log_odds_ = smoothed_log_odds(counts, self.prior_, self.smoothing_)
         self.log_count_ = np.log1p(counts.rows)
-        others = counts_of_other_parts(codes, n_levels, y, weight, part)
+        others = counts_of_other_parts(codes, n_levels, rows)
         return smoothed_log_odds(others, self.prior_, self.smoothing_)
 
     def transform(self, codes: Codes) -> Floats:
@@ -170,8 +176,8 @@ class CategoryStatistics:
         one row would tell its label.
         """
         n_levels = int(codes.max(initial=0)) + 1
-        no_label = np.zeros(len(codes), np.bool_)
-        others = counts_of_other_parts(codes, n_levels, no_label, weight, part)
+        unlabelled = PartedRows(np.zeros(len(codes), np.bool_), weight, part)
+        others = counts_of_other_parts(codes, n_levels, unlabelled)
         numbers, place = np.unique(part, return_inverse=True)
         of_part = np.bincount(place, weight, len(numbers))
         left = of_part.sum() - of_part[place]
@@ -211,27 +217,23 @@ class PairStatistics:
 
     Notes
     -----
-    Time: that of sorting the pairs. A weight of k is k copies in the same part.
+    Time: that of sorting the pairs.
     """
 
     def fit_transform(
-        self,
-        codes: tuple[Codes, Codes],
-        log_odds: tuple[Floats, Floats],
-        y: NDArray[np.bool_],
-        weight: Floats,
-        part: Codes,
+        self, codes: tuple[Codes, Codes], log_odds: tuple[Floats, Floats], rows: PartedRows
     ) -> Floats:
         """Learn from all rows and return each row's log-odds in the other parts: (n_rows,).
 
         `log_odds` are those of both levels in the other parts, too.
         """
+        y, weight, _ = rows
         self.prior_ = rare_share(y, weight)
         self.width_ = int(codes[1].max(initial=0)) + 1
         self.cells_, position = np.unique(self._cells(codes), return_inverse=True)
         self.coefficients_ = _logistic_regression(log_odds, y, weight)
         share = self._share_of_both(log_odds)
-        others = counts_of_other_parts(position, len(self.cells_), y, weight, part)
+        others = counts_of_other_parts(position, len(self.cells_), rows)
         self.smoothing_ = min(
             _SMOOTHINGS, key=lambda a: weight @ log_loss(smoothed_share(others, share, a), y)
         )
@@ -273,9 +275,7 @@ class FoundPair(NamedTuple):
     log_odds: Floats
 
 
-def find_pairs(
-    codes: Sequence[Codes], log_odds: Floats, y: NDArray[np.bool_], weight: Floats, part: Codes
-) -> list[FoundPair]:
+def find_pairs(codes: Sequence[Codes], log_odds: Floats, rows: PartedRows) -> list[FoundPair]:
     """The pairs of categories that tell the rare class better than both one by one: eight at most.
 
     `codes` has each category's levels, `log_odds` of shape (n_rows, n_categories) what they say in
@@ -285,34 +285,35 @@ def find_pairs(
     gain most are taken. On more than 50,000 rows the rare ones and a part of the others look for
     them. Time: 66 sorts of so many rows at most.
     """
-    rows, shares = _some_rows(y, weight)
-    few = y[rows], shares, part[rows]
-    of_prior = log_loss(np.full(len(rows), rare_share(few[0], shares)), few[0])
+    few, some = _some_rows(rows)
+    of_prior = log_loss(np.full(len(few), rare_share(*some[:2])), some.y)
     gains: list[tuple[float, int, int]] = []
-    for i, j in combinations(_telling_most(log_odds[rows], few[0], shares), 2):
-        alone = log_odds[rows, i], log_odds[rows, j]
+    for i, j in combinations(_telling_most(log_odds[few], *some[:2]), 2):
+        alone = log_odds[few, i], log_odds[few, j]
         statistics = PairStatistics()
-        found = statistics.fit_transform((codes[i][rows], codes[j][rows]), alone, *few)
-        gain = statistics.gain(found, alone, few[0])
-        if is_clear_gain(gain, of_prior, shares, _ERRORS_OF_PAIRS, _GAIN_OF_PAIRS):
-            gains.append((-float(shares @ gain), i, j))
+        found = statistics.fit_transform((codes[i][few], codes[j][few]), alone, some)
+        gain = statistics.gain(found, alone, some.y)
+        if is_clear_gain(gain, of_prior, some.weight, _ERRORS_OF_PAIRS, _GAIN_OF_PAIRS):
+            gains.append((-float(some.weight @ gain), i, j))
     pairs = []
     for _, i, j in sorted(gains)[:MOST_PAIRS]:
         statistics = PairStatistics()
         alone = log_odds[:, i], log_odds[:, j]
-        found = statistics.fit_transform((codes[i], codes[j]), alone, y, weight, part)
+        found = statistics.fit_transform((codes[i], codes[j]), alone, rows)
         pairs.append(FoundPair(i, j, statistics, found))
     return pairs
 
 
-def _some_rows(y: NDArray[np.bool_], weight: Floats) -> tuple[NDArray[np.intp], Floats]:
+def _some_rows(rows: PartedRows) -> tuple[NDArray[np.intp], PartedRows]:
     """All rows, or the rare ones and every k-th of the others, which then count k times."""
+    y, weight, part = rows
     step = -(-len(y) // _MOST_ROWS)
     if step == 1:
-        return np.arange(len(y)), weight
+        return np.arange(len(y)), rows
     others = np.flatnonzero(~y)[::step]
-    rows = np.sort(np.concatenate([np.flatnonzero(y), others]))
-    return rows, weight[rows] * np.where(y[rows], 1.0, step)
+    few = np.sort(np.concatenate([np.flatnonzero(y), others]))
+    counted = weight[few] * np.where(y[few], 1.0, step)
+    return few, PartedRows(y[few], counted, part[few])
 
 
 def _telling_most(log_odds: Floats, y: NDArray[np.bool_], weight: Floats) -> list[int]:
