@@ -16,7 +16,7 @@ more they resemble the other class, there may be more.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.typed_table import TypedTable, in_memory
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import ErrorKind
-from rareclass.explain.explaining import explain, strongest_of
+from rareclass.explain.explaining import explain
 from rareclass.explain.near_cases import case_features, nearest_of
 from rareclass.labels.spelling import missing_labels, refuse_missing
 from rareclass.labels.two_classes import label_column
@@ -304,7 +304,7 @@ def _suspects(
     near = nearest_of(model, features, of_cases, min(n_cases + of_rare, len(cases)))
     places, distances = _without_itself(cases[near.places], near.distances, chosen, n_cases)
     explanation = explain(model, listed)
-    strongest = strongest_of(sign * explanation.contributions, n_reasons)
+    told = replace(explanation, contributions=sign * explanation.contributions)
     return SuspectRows(
         rows.limit(of_rare),
         chosen,
@@ -312,7 +312,7 @@ def _suspects(
         rows.pooled[chosen],
         places,
         distances,
-        [[explanation.columns[j] for j in row if j >= 0] for row in strongest],
+        told.strongest(n_reasons),
         equal_rows_of(model._typed(X), chosen, np.flatnonzero(rows.is_rare != of_rare)),
     )
 

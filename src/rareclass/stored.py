@@ -376,3 +376,13 @@ def typed_value(hint: Any, value: Any, name: str) -> Any:
     in_words = {int: "whole number", float: "number", str: "text", bool: "truth value"}
     wanted = "list" if origin is tuple else in_words.get(hint, str(hint))
     raise ValueError(f"{name} of its facts is {str(value)[:40]!r}, which is no {wanted}")
+
+
+def finite_vector(value: Any, name: str, length: int | None = None) -> np.ndarray:
+    """Return an array of finite numbers in one dimension; `ValueError` where it is none."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu" or array.ndim != 1 or not np.isfinite(array).all():
+        raise ValueError(f"{name} is not a list of numbers")
+    if length is not None and len(array) != length:
+        raise ValueError(f"{name} has {len(array)} numbers, not {length}")
+    return array

@@ -62,18 +62,13 @@ def summarise_numbers(X: Floats, weight: Floats | None = None) -> NumberSummarie
 
 def distinct_values(x: Floats, weight: Floats | None = None) -> tuple[Floats, Floats]:
     """The distinct numbers of a column that are not missing, increasing, and their weights."""
-    kept = ~np.isnan(x)
-    if weight is not None:
-        kept &= weight > 0
-        x, weight = x[kept], weight[kept]
-        order = np.argsort(x, kind="stable")
-        x, weight = x[order], weight[order]
-    else:
-        x = np.sort(x[kept])
-    first = np.flatnonzero(np.append(True, x[1:] != x[:-1])) if len(x) else np.empty(0, np.intp)
     if weight is None:
-        return x[first], np.diff(np.append(first, len(x))).astype(np.float64)
-    return x[first], np.add.reduceat(weight, first) if len(first) else np.empty(0)
+        values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
+        return values, counts.astype(np.float64)
+    kept = np.flatnonzero(~np.isnan(x) & (weight > 0))
+    order = kept[np.argsort(x[kept], kind="stable")]
+    values, first = np.unique(x[order], return_index=True)
+    return values, np.add.reduceat(weight[order], first) if len(first) else np.empty(0)
 
 
 def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:

@@ -224,7 +224,4 @@ def _tell_more_than_bins(
 
 def side_by_side(columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
     """Columns as a matrix in F order, (n_rows, n_columns)."""
-    joined = np.empty((len(columns), n_rows))
-    for row, column in zip(joined, columns, strict=True):
-        row[:] = column
-    return joined.T
+    return np.asarray(columns, np.float64).reshape(len(columns), n_rows).T

@@ -33,7 +33,7 @@ def count_levels(codes: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floa
 
 
 class PartedRows(NamedTuple):
-    """Which rows are rare, what each counts, and its part: rows learn from other parts than theirs.
+    """Rows that are rare or not, their weights, and parts: rows learn from other parts than theirs.
 
     A weight of k is k copies in the same part. Parts are any whole numbers.
     """

@@ -28,6 +28,8 @@ from rareclass.tables.text_columns import CellProfile, find_reading
 
 # Of fewer rows than these a look at each column takes longer than one at all of the cells.
 _FEW_ROWS = 1000
+# Missing columns that a message names.
+_MOST_NAMED = 12
 Kind = Literal["number", "category", "date", "text"]
 
 
@@ -380,15 +382,18 @@ def _typed_column(column: Column, typed: pl.Series | CodedText) -> TypedColumn:
 
 def check_all_there(title: str, used: Iterable[str], names: Sequence[str]) -> None:
     """Raise `InputError` where a table lacks columns that a model was trained on."""
-    there, wanted = set(names), list(used)
+    there, wanted = set(names), dict.fromkeys(used)
     absent = [name for name in wanted if name not in there]
     if not absent:
         return
     others = [name for name in names if name not in wanted]
-    near = {name: nearest_name(name, others) for name in absent}
-    shown = [repr(name) + (f" (is it {near[name]!r}?)" if near[name] else "") for name in absent]
+    shown = [repr(name) for name in absent]
+    for place, name in enumerate(absent[:_MOST_NAMED]):
+        if near := nearest_name(name, others):
+            shown[place] += f" (is it {near!r}?)"
+    columns = "column" if len(absent) == 1 else "columns"
     raise ErrorKind.MISSING_COLUMN.error(
-        f"{title} lacks {'column' if len(absent) == 1 else 'columns'} {first_names(shown, 12)}, "
+        f"{title} lacks {columns} {first_names(shown, _MOST_NAMED)}, "
         "which the model was trained on.",
         "Give every column of training, in any order, or fit without it.",
         column=absent[0],

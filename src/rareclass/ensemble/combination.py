@@ -246,15 +246,12 @@ def _choose_weights(candidates: Sequence[Candidate], held_out: HeldOutRows) -> n
 
 
 def greedy_weights(
-    scores: np.ndarray,
-    merit: Callable[[np.ndarray], float],
-    n_begin: int = N_BEGIN,
-    n_steps: int = N_STEPS,
+    scores: np.ndarray, merit: Callable[[np.ndarray], float], n_begin: int = N_BEGIN
 ) -> np.ndarray:
     """Select members greedily; return their weights, of shape (n_members,) and sum 1.
 
     `scores` of shape (n_rows, n_members) are on a common scale; `merit` of combined scores is
-    larger where they are better. O(n_steps n_members) merits.
+    larger where they are better. Ten steps, each of n_members merits.
 
     >>> rare = np.array([True, False, False])
     >>> scores = np.array([[2.0, 0.0], [1.0, 3.0], [0.0, 1.0]])
@@ -266,7 +263,7 @@ def greedy_weights(
     votes[np.argsort(-own, kind="stable")[:n_begin]] = 1.0
     total = scores @ votes
     best, chosen = merit(total), votes.copy()
-    for _ in range(n_steps):
+    for _ in range(N_STEPS):
         merits = [merit(total + column) for column in scores.T]
         winner = int(np.argmax(merits))
         votes[winner] += 1.0

@@ -98,13 +98,12 @@ def learn_classes(fitted: "CrossFitting", n_classes: int) -> tuple[WhichClass, n
     of_row = fitted.views.rows.which
     assert of_row is not None
     learned = _learned_from(of_row, fitted.views.rows.weight, n_classes, fitted.held_out.seed)
-    n_rankings = 1 if n_classes == 2 else n_classes
-    rankings, held_out = [], []
-    for k in range(n_rankings):
-        ranking, probability = _learn_class(fitted, *learned, of_row[learned[0]] == k)
-        rankings.append(ranking)
-        held_out.append(probability)
-    probabilities = shares(held_out, n_classes)
+    found = [
+        _learn_class(fitted, *learned, of_row[learned[0]] == k)
+        for k in range(1 if n_classes == 2 else n_classes)
+    ]
+    probabilities = shares([held_out for _, held_out in found], n_classes)
+    rankings = [ranking for ranking, _ in found]
     return WhichClass(n_classes, rankings), probabilities[fitted.held_out.tested]
 
 

@@ -255,13 +255,12 @@ class Outcome:
     theirs: float
 
 
-def write_payments(folder: Path, seed: int = 0, settings: PaymentSettings | None = None) -> Weeks:
+def write_payments(folder: Path, seed: int = 0, settings: PaymentSettings = PAYMENTS) -> Weeks:
     """Write simulated payments in time order, the first three quarters of the days and the rest.
 
     Raises `InputError` when `folder` holds files of these names that no demonstration wrote.
     """
     check_not_the_users(folder)
-    settings = settings or PAYMENTS
     rows = simulate_payments(settings, seed)
     n_train_days = round(LEARNED_SHARE * settings.n_days)
     n_test_days = settings.n_days - n_train_days
@@ -350,12 +349,8 @@ def first_of_each_day(
     day: NDArray[np.int64], scores: NDArray[np.float64], k: int
 ) -> NDArray[np.bool_]:
     """Mark the k rows of each day that score highest; the earlier of equal ones."""
-    order = np.lexsort((np.arange(len(day)), -scores, day))
-    ordered = day[order]
-    place = np.arange(len(day)) - np.searchsorted(ordered, ordered)
-    chosen = np.zeros(len(day), dtype=bool)
-    chosen[order[place < k]] = True
-    return chosen
+    place = pl.col("score").rank("ordinal", descending=True).over("day")
+    return pl.DataFrame({"day": day, "score": scores}).select(place <= k).to_series().to_numpy()
 
 
 def judge(weeks: Weeks, scores: Path, peer: Peer) -> Outcome:

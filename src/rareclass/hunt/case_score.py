@@ -18,7 +18,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from rareclass.kernels.expansion import whiten
 from rareclass.kernels.kernels import Gaussian
-from rareclass.model.model_file import finite_vector
+from rareclass.stored import finite_vector
 
 Floats = NDArray[np.float64]
 # Unlabelled rows that are learned from, and those of them that are landmarks of the kernel.

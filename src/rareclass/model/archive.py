@@ -10,6 +10,7 @@ import math
 import os
 import zipfile
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -26,7 +27,6 @@ _MOST_TIMES = 1032
 _MOST_MEMBERS = 100_000
 _MOST_JSON = 2**28
 _DIGEST = b"rareclass blake2b "
-_CHUNK = 2**20
 # What zipfile and NumPy raise on files that are damaged.
 _UNREADABLE = (
     zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError,
@@ -162,17 +162,15 @@ def _check_array(entry: zipfile.ZipInfo, member: IO[bytes]) -> None:
 
 def _digest_of(archive: zipfile.ZipFile) -> bytes:
     """Read all members to their ends; return one digest of them, in whatever order they stand."""
-    digests = {}
+    digests, new_digest = {}, partial(hashlib.blake2b, digest_size=16)
     for entry in archive.infolist():
-        digest, n_bytes = hashlib.blake2b(digest_size=16), 0
         with archive.open(entry) as member:
-            while chunk := member.read(_CHUNK):
-                digest.update(chunk)
-                n_bytes += len(chunk)
+            digest = hashlib.file_digest(member, new_digest)  # type: ignore[arg-type]
+            n_bytes = member.tell()
         if n_bytes != entry.file_size:
             raise DamagedArchiveError(f"{_shown(entry.filename)} is cut short")
         digests[entry.filename] = digest.digest()
-    whole = hashlib.blake2b(digest_size=16)
+    whole = new_digest()
     for name in sorted(digests):
         whole.update(name.encode() + b"\0" + digests[name])
     return _DIGEST + whole.hexdigest().encode()

@@ -30,7 +30,7 @@ from rareclass.model.archive import (
 from rareclass.model.facts import RareCases, ScoredRows, facts_as_json, facts_from_json
 from rareclass.model.model import Model
 from rareclass.model.table_scorer import Encoder, Ranker
-from rareclass.stored import Kinds, Stored, pack, unpack
+from rareclass.stored import Kinds, Stored, finite_vector, pack, unpack
 
 FORMAT = 7
 # Files that the folder of a hunt holds: its summary, and the score of its list as a model file.
@@ -267,13 +267,3 @@ def _held_by(value: Any) -> list[tuple[str, Any]]:
         return []
     kind = type(value).__name__
     return [(name, each) for name, each in held.items() if (kind, name) not in _MAY_BE_NAN]
-
-
-def finite_vector(value: Any, name: str, length: int | None = None) -> np.ndarray:
-    """Return an array of finite numbers in one dimension; `ValueError` where it is none."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiu" or array.ndim != 1 or not np.isfinite(array).all():
-        raise ValueError(f"{name} is not a list of numbers")
-    if length is not None and len(array) != length:
-        raise ValueError(f"{name} has {len(array)} numbers, not {length}")
-    return array

@@ -366,16 +366,16 @@ def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
 
 def held_out_of(model: "Model", rule: DecisionRule | None = None) -> ScoredRows:
     """Return the held-out scores of a model file; raise `InputError` where a rule needs others."""
-    lacks = "" if model.held_out is not None else "no scores of rows held out"
-    if model.held_out is not None and rule is not None and (rule.columns or rule.needs_time):
+    has = "no scores of rows held out"
+    if model.held_out is not None:
+        if rule is None or not (rule.columns or rule.needs_time):
+            return model.held_out
         what = f"costs by {rule.columns[0]}" if rule.columns else "alerts a day"
-        lacks = f"scores of rows held out, and nothing on {what}"
-    if model.held_out is None or lacks:
-        raise ErrorKind.UNSUPPORTED.error(
-            f"The model file has {lacks}.",
-            "Give a file with the target that the model did not learn from.",
-        )
-    return model.held_out
+        has = f"scores of rows held out, and nothing on {what}"
+    raise ErrorKind.UNSUPPORTED.error(
+        f"The model file has {has}.",
+        "Give a file with the target that the model did not learn from.",
+    )
 
 
 def known_time(model: "Model") -> str | None:

@@ -299,10 +299,8 @@ def open_journal(
         known = dict.fromkeys([*label_counts(table.labels.drop_nulls()), *ours.rare, *ours.rest])
         given = LabelRoles(positives(positive), tuple(rest))
         named = roles_in(known, table.target, given, options, not options.name_all)
-        for label in named.rare:
-            journal.add_label(label, is_rare=True)
-        for label in named.cleared:
-            journal.add_label(label, is_rare=False)
+        for label in (*named.rare, *named.cleared):
+            journal.add_label(label, is_rare=label in named.rare)
     else:
         journal = ReviewJournal.create(path, header_of(table, model, positive, rest, options))
     if model is not None and not {*model.rare_class.labels} <= {*journal.header.rare}:

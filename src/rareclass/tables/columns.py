@@ -194,29 +194,20 @@ def facts_for_kind(column: pl.Series, integers: bool) -> ColumnFacts:
     Distinct numbers are counted as 2, or 3 with others than 0 and 1 between these, where they are
     more and none can be an identifier.
     """
-    n_rows, n_missing = len(column), column.null_count()
-    if n_missing == n_rows:
-        return ColumnFacts(column.name, column.dtype, n_rows, n_missing, 0)
+    facts = ColumnFacts(column.name, column.dtype, len(column), column.null_count(), 0)
+    if facts.n_missing == facts.n_rows:
+        return facts
     low: Any = column.min()
     high: Any = column.max()
-    n_distinct = 1 if low == high else 2
-    if (low, high) == (0.0, 1.0):
-        n_distinct += bool(column.is_between(0.0, 1.0, "none").any())
-    in_order = False
-    if integers and not n_missing and n_rows >= ID_LEAST_ROWS and low != high:
+    if column.dtype.is_numeric():
+        facts = replace(facts, low=low, high=high)
+    if low == high:
+        return replace(facts, n_distinct=1, values=[low])
+    if integers and not facts.n_missing and facts.n_rows >= ID_LEAST_ROWS:
         in_order = column.is_sorted() or column.is_sorted(descending=True)
-        n_distinct = column.n_unique()
-    return ColumnFacts(
-        column.name,
-        column.dtype,
-        n_rows,
-        n_missing,
-        n_distinct,
-        [low] if low == high else None,
-        low if column.dtype.is_numeric() else np.nan,
-        high if column.dtype.is_numeric() else np.nan,
-        in_order,
-    )
+        return replace(facts, n_distinct=column.n_unique(), is_in_order=in_order)
+    has_others = (low, high) == (0.0, 1.0) and column.is_between(0.0, 1.0, "none").any()
+    return replace(facts, n_distinct=2 + bool(has_others))
 
 
 class FactsGatherer:
@@ -225,7 +216,7 @@ class FactsGatherer:
     def __init__(self, name: str, dtype: pl.DataType) -> None:
         self._name, self._dtype = name, dtype
         self._n_rows = self._n_missing = self._n_words = 0
-        self._values: set[object] | None = set()
+        self._values: set[object] | None = None if dtype.is_nested() else set()
         self._distinct = _DistinctCount()
         self._low, self._high = np.inf, -np.inf
         self._last: float | None = None
@@ -239,7 +230,7 @@ class FactsGatherer:
         if present.is_empty():
             return
         self._distinct.add(present.hash(_HASH_SEED).to_numpy())
-        if self._values is not None and not present.dtype.is_nested():
+        if self._values is not None:
             self._values.update(present.unique().head(HIGH_CARDINALITY))
             if len(self._values) >= HIGH_CARDINALITY:
                 self._values = None
@@ -251,14 +242,13 @@ class FactsGatherer:
     def facts(self, n_distinct: int | None = None) -> ColumnFacts:
         """Return what is known; `n_distinct` replaces the count where somebody knows better."""
         n_present = self._n_rows - self._n_missing
-        few = self._values is not None and not self._dtype.is_nested()
         return ColumnFacts(
             self._name,
             self._dtype,
             self._n_rows,
             self._n_missing,
             self._distinct.count(n_present) if n_distinct is None else n_distinct,
-            list(self._values) if few and self._values is not None else None,
+            None if self._values is None else list(self._values),
             self._low,
             self._high,
             self._rises or self._falls,

@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -210,12 +211,9 @@ def _separator_of(first: str) -> str:
 def _records(text: str, separator: str) -> list[list[str]]:
     """Return the rows that are not empty, as far as the text can be read."""
     rows: list[list[str]] = []
-    try:
-        for row in csv.reader(io.StringIO(text, newline=None), delimiter=separator):
-            if row:
-                rows.append(row)
-    except csv.Error:  # such as a quoted cell that never ends
-        pass
+    with suppress(csv.Error):  # such as a quoted cell that never ends
+        for row in filter(None, csv.reader(io.StringIO(text, newline=None), delimiter=separator)):
+            rows.append(row)
     return rows
 
 

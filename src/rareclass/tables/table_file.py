@@ -71,8 +71,7 @@ class StoredTable:
         for part in self._parts:
             for batch in part.batches(wanted, batch_rows):
                 if self._schema is not None:
-                    fields = [self._schema.field(name) for name in wanted]
-                    batch = batch.cast(pa.schema(fields))
+                    batch = batch.cast(pa.schema([self._schema.field(name) for name in wanted]))
                 yield frame_of_arrow(batch).select(wanted)
             self._release(part)
 
