@@ -301,14 +301,14 @@ def fit_of_a_rare_class() -> str:
     return f"Fit one of a rare class: {setting('method', 'auto')} {setting('positive', 'LEVEL')}."
 
 
-def left_out_text(n_rows: int, lacks: str) -> str:
-    """Return the note on rows that lack something and do not count.
+def left_out_text(n_rows: int, lacks: str, of: str = "") -> str:
+    """Return the note on rows that lack something and do not count: at all, or `of` one result.
 
     >>> left_out_text(2, "no class")
     '2 rows have no class and were left out.'
     """
     left_out = "was" if n_rows == 1 else "were"
-    return f"{counted(n_rows, 'row has', 'rows have')} {lacks} and {left_out} left out."
+    return f"{counted(n_rows, 'row has', 'rows have')} {lacks} and {left_out} left out{of}."
 
 
 def seconds_text(seconds: float) -> str:

@@ -57,6 +57,31 @@ def test_promises_are_judged_as_evaluate_does_by_days_and_rows_without_a_class(
     assert ("Promised and measured" in out.read_text()) == bool(told["promises"])
 
 
+def test_rows_without_a_time_are_left_out_of_the_counts_of_alerts_alone(dated, tmp_path):
+    model, table, out = tmp_path / "m.rareclass", pl.read_csv(dated), tmp_path / "r.html"
+    run("fit", dated, "-t", "fraud", "--time", "day", *QUICK, "--alerts", "8/day", "-o", model)
+    places, random = pl.int_range(table.height), np.random.default_rng(0)
+    for n in (1, 2, 30, 120, table.height):
+        lacks = places.is_in(random.choice(table.height, n, replace=False))
+        empty = pl.when(lacks).then(None).otherwise("day").alias("day")
+        table.with_columns(empty).write_csv(tmp_path / "gaps.csv")
+        table.filter(~lacks).write_csv(tmp_path / "fewer.csv")
+        told = json_of("evaluate", model, tmp_path / "gaps.csv")
+        words = ("report", model, tmp_path / "gaps.csv", "-o", out, "--overwrite")
+        assert json_of(*words)["promises"] == told["promises"]
+        assert told["n_rows"] == table["fraud"].count()
+        if n == table.height:
+            assert (told["n_rows_without_time"], told["alert_budget"]) == (0, None)
+            continue
+        fewer = json_of("evaluate", model, tmp_path / "fewer.csv")
+        assert (told["n_rows_without_time"], fewer["n_rows_without_time"]) == (n, 0)
+        assert told["alert_budget"] == fewer["alert_budget"]
+        assert told["promises"][2:] == fewer["promises"][2:]
+        assert "no time and w" in text_of(out.read_text())
+        done = invoke("evaluate", model, tmp_path / "gaps.csv", "--time", "day")
+        refusal(done, ErrorKind.CELL, "--time day: an empty cell at row")
+
+
 @pytest.mark.sampled(0)
 def test_a_model_on_a_file(fitted, dated, tmp_path):
     out = tmp_path / "r.html"

@@ -50,7 +50,8 @@ def promises_of(held, first, new, chosen, time=None):
     estimate = RareDecision(RareClassFacts("rare", "1", "0"), np.zeros(1)).estimate(held)
     facts = TrainingFacts(3000, 0, 0, True, 0.0, None, None, 0, True, None, estimate, {}, "")
     model = made_model(None, None, held_out=first).with_thresholds(chosen.threshold, chosen)
-    return judge_promises(replace(model, facts=replace(model.facts, training=facts)), new, time)
+    model = replace(model, facts=replace(model.facts, training=facts))
+    return judge_promises(model, new.labelled(), new, time)
 
 
 @pytest.mark.sampled(2)

@@ -61,7 +61,7 @@ def evaluate(options: EvaluateOptions) -> None:
 
     With --journal, estimate from the rows that were checked how good it is on all rows.
     """
-    from rareclass.model.evaluate import evaluate_file
+    from rareclass.model.evaluate import OF_ALERTS, evaluate_file
 
     data, written = options.table.place(options.given, "DATA"), options.written
     written.check({"the file to be read": data, "the model": options.model})
@@ -88,6 +88,8 @@ def evaluate(options: EvaluateOptions) -> None:
         _print_probabilities(console, found.probabilities)
     if found.n_unlabelled:
         screen.print_notes(console, left_out_text(found.n_unlabelled, "no target"))
+    if found.n_undated:
+        screen.print_notes(console, left_out_text(found.n_undated, "no time", OF_ALERTS))
     if found.budget is not None:
         console.print(f"Alert budget: {found.budget.sentence()}")
     if found.promises.rows:

@@ -32,7 +32,7 @@ from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, deci
 from rareclass.model.drift import Drift, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate, ScoredRows
 from rareclass.model.model import Model, alert_rate
-from rareclass.model.threshold import alert_times, known_time, labelled_scores
+from rareclass.model.threshold import dated_rows, known_time, labelled_scores
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
 from rareclass.tables import DETECTED, TextSettings
@@ -45,6 +45,7 @@ AtLevel = Callable[[float], Interval]
 _TOPS = (10, 100)
 _LEVEL = 0.95
 _AMOUNT = ",.3g"
+OF_ALERTS = " of the counts of alerts"
 
 
 def decision_table(rows: ScoredRows, threshold: float) -> list[DecisionRow]:
@@ -202,20 +203,23 @@ class Promises:
         return {"promises": plain_data(self.rows), "advice": self.advice.name.lower()}
 
 
-def judge_promises(model: Model, every: ScoredRows, time: NDArray[Any] | None) -> Promises:
+def judge_promises(
+    model: Model, rows: ScoredRows, every: ScoredRows, time: NDArray[Any] | None
+) -> Promises:
     """Compare what a model of a rare class promised with labelled rows and the alerts of all.
 
     Broken: significantly worse, at 5 % over all promises together (Bonferroni). Kept: the 95 %
     interval of these rows lies within the limit, above the lower end of what was promised of the
     ranking, or between half and twice the promised rate of alerts. A rate is promised where the
     threshold has no limit of its own and no share of rare rows is stated. The ranking is measured
-    at the share of rare rows that the estimate had. `time` is of all rows, or None.
+    at the share of rare rows that the estimate had. `time` is of all rows, or None; labelled `rows`
+    may be more, where some have no time.
     """
     place, rule = _place(every, time), model.facts.rule
-    found = [*_of_ranking(model, every.labelled())]
+    found = [*_of_ranking(model, rows)]
     if rule is not None and rule.wanted is not None:
         if rule.met:
-            found += _of_rule(rule, rule.wanted, every, time, place)
+            found += _of_rule(rule, rule.wanted, rows, every, time, place)
     elif model.stated_prevalence is None:
         found += _of_alerts(model, every.scores > model.threshold, place)
     return Promises(tuple(found))
@@ -286,6 +290,7 @@ def _times(factor: float, share: AtLevel, level: float) -> Interval:
 def _of_rule(
     rule: ChosenThreshold,
     limit: float,
+    rows: ScoredRows,
     every: ScoredRows,
     time: NDArray[Any] | None,
     place: NDArray[Any] | None,
@@ -308,7 +313,7 @@ def _of_rule(
         per_batch = partial(_times, rule.batch, share)
         yield Promise.judged(f"{name}, at most", limit, per_batch, highest=limit, digits=_AMOUNT)
     elif measure is not None:
-        of_rows = partial(decision_row, "", every.labelled(), rule.threshold)
+        of_rows = partial(decision_row, "", rows, rule.threshold)
         name, at_most = measure.replace("_", " ").capitalize(), measure == "false_positive_rate"
         words = f"{name}, at {'most' if at_most else 'least'}"
         bounds = (-np.inf, limit) if at_most else (limit, np.inf)
@@ -329,6 +334,7 @@ class EvaluatedFile:
     by_class: list[DecisionRow] = field(default_factory=list)  # by the thresholds of rare classes
     corrected: MissedCaseMeasures | None = None  # for missed cases, where this is asked for
     promises: Promises = field(default_factory=Promises)
+    n_undated: int = 0  # rows that no count of alerts has, as they have no time
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the evaluation as dictionaries and numbers."""
@@ -336,6 +342,7 @@ class EvaluatedFile:
             **self.estimate.as_plain_data(),
             **self.confusion.numbers,
             "n_rows_without_target": self.n_unlabelled,
+            "n_rows_without_time": self.n_undated,
             **self.drift.as_plain_data(),
             "decisions": [each.as_plain_data() for each in self.table],
             "probabilities": plain_data(self.probabilities),
@@ -369,24 +376,26 @@ def evaluate_file(
         _ = content.rare_class  # refuses a model of levels
     seen, of_model = content.new_summary(), known_time(content)
     file = open_table(data, text, one_pass=(time or of_model) is None)
+    is_asked, moments, n_undated = time is not None, None, 0
     if time is None and of_model in file.columns:
         time = of_model
-    moments = None
     if time is not None:
         column = fetch(named_columns(file, [time], "time"), [time])[time]
-        moments = alert_times(column, np.arange(1, len(column) + 1))
+        places, moments = dated_rows(column, np.arange(len(column)), is_asked)
+        n_undated = 0 if moments is None else len(column) - len(places)
     every = labelled_scores(content, file, str(data), seen)
+    dated = every if moments is None else every.take(places)
     decision, rows = content.decision, every.labelled()
     table: list[DecisionRow] = []
     rate = quality = corrected = budget = None
     promises = Promises()
     if isinstance(decision, RareDecision):
         threshold, rare, rule = content.threshold, rows.y == 1, content.facts.rule
-        called = every.scores > threshold
-        rate, place = alert_rate(content, int(called.sum()), len(called)), _place(every, moments)
+        called = dated.scores > threshold
+        rate, place = alert_rate(content, int(called.sum()), len(called)), _place(dated, moments)
         if rate is not None and place is not None:
             rate = replace(rate, by_place=_share_of_alerts(called, place, _LEVEL))
-        promises = judge_promises(content, every, moments)
+        promises = judge_promises(content, rows, dated, moments)
         if moments is not None and rule is not None and rule.budget is not None:
             budget = rule.budget.on(moments, called)
         table = decision_table(rows, threshold)
@@ -412,6 +421,7 @@ def evaluate_file(
         [] if rows.classes is None else class_decisions(content, rows),
         corrected,
         promises,
+        n_undated,
     )
 
 

@@ -475,6 +475,18 @@ def alert_times(column: pl.Series, rows: NDArray[np.int64]) -> NDArray[Any]:
     return time
 
 
+def dated_rows(
+    column: pl.Series, places: NDArray[np.int64], is_asked: bool
+) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    """Return the rows that have a time, of some, and these; None where no row has one.
+
+    An empty cell is refused where the column was asked for, and else is of no day.
+    """
+    if not is_asked:
+        places = places[~are_empty(column[places]).to_numpy()]
+    return places, alert_times(column[places], places + 1) if len(places) else None
+
+
 def check_days(time: NDArray[Any], option: str, column: str) -> None:
     """Refuse times of which hardly two are of one day, as seconds, and numbers that are no days.
 

@@ -14,7 +14,7 @@ from rareclass.metrics import CheckedMeasures, Interval
 from rareclass.metrics.intervals import WeightedRate, amount_text
 from rareclass.model.columns import columns_block
 from rareclass.model.drift import ColumnDrift, drift_of
-from rareclass.model.evaluate import Promises
+from rareclass.model.evaluate import OF_ALERTS, Promises
 from rareclass.model.facts import CombinationFacts, KernelFacts, ModelFacts, MomentFacts
 from rareclass.model.model import Model
 from rareclass.model.threshold import held_out_of
@@ -63,7 +63,9 @@ def report_on_model(
     at = rows.y, scored.scores, threshold
     if rows.time is not None and rows.time_column is not None:
         names = day_of(rows.time).astype(str)
-        days = Subgroups.of(rows.time_column, names, *at, in_order=True, groups=scored.group)
+        own = scored.take(rows.timed)
+        of_days = rows.y[rows.timed], own.scores, threshold
+        days = Subgroups.of(rows.time_column, names, *of_days, in_order=True, groups=own.group)
     if rows.groups is not None and options.groups is not None:
         training = content.facts.training
         is_own = training is not None and options.groups == training.groups
@@ -213,6 +215,8 @@ def _data_notes(facts: ModelFacts, rows: ReadRows) -> list[str]:
     notes, training = [], facts.training
     if rows.n_unlabelled:
         notes.append(left_out_text(rows.n_unlabelled, "no class"))
+    if rows.n_undated:
+        notes.append(left_out_text(rows.n_undated, "no time", OF_ALERTS))
     if training is not None and training.n_copies_collapsed and not training.copies_count:
         notes.append(
             "Training counted duplicate rows once, and here each counts: columns with many "

@@ -16,7 +16,7 @@ from rareclass.model.drift import InputSummary
 from rareclass.model.evaluate import Promises, judge_promises
 from rareclass.model.facts import ScoredRows
 from rareclass.model.model import Model
-from rareclass.model.threshold import alert_times, costs_of, known_time, labelled_scores
+from rareclass.model.threshold import costs_of, dated_rows, known_time, labelled_scores
 from rareclass.report import ReportOptions
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.reading import read_strings
@@ -55,6 +55,8 @@ class ReadRows:
     ids: list[str] | None = None
     checked: CheckedMeasures | None = None  # where only some rows were checked
     promises: Promises = field(default_factory=Promises)  # where all rows have classes
+    timed: Any = None  # places of `time` among the rows
+    n_undated: int = 0
 
     @property
     def y(self) -> NDArray[np.bool_]:
@@ -73,6 +75,7 @@ def read_rows(
     rare_labels = content.rare_class.labels
     file, seen = open_table(data, text), content.new_summary()
     of_model = known_time(content)  # looked at without being asked for, as evaluate does
+    is_asked = options.time is not None
     if options.time is None and options.journal is None and of_model in file.columns:
         options = replace(options, time=of_model)
     beside = _columns_beside(file, options)
@@ -83,16 +86,19 @@ def read_rows(
     rows = every.labelled()
     labelled = np.flatnonzero(every.y >= 0)
     moments = time = groups = ids = None
-    promises, alerting = Promises(), every
+    promises, dated, judged = Promises(), every, np.arange(len(every.y))
+    timed, n_undated = np.arange(len(labelled)), 0
+    if known is not None:
+        dated = rows = rows._replace(weight=known.weight[labelled])
+        judged = labelled
     if options.time is not None:
-        judged = labelled if known is not None else np.arange(len(every.y))
-        moments = alert_times(beside[options.time][judged], judged + 1)
-        time = moments[every.y[judged] >= 0]
+        places, moments = dated_rows(beside[options.time], judged, is_asked)
+        if moments is not None:
+            dated = dated.take(np.searchsorted(judged, places))
+            time, timed = moments[dated.y >= 0], np.searchsorted(labelled, places[dated.y >= 0])
+            n_undated = len(judged) - len(places)
     if known is None:
-        promises = judge_promises(content, every, moments)
-    else:
-        rows = rows._replace(weight=known.weight[labelled])
-        alerting, moments = rows, time
+        promises = judge_promises(content, rows, dated, moments)
     if options.groups is not None:
         groups = read_strings(beside[options.groups][labelled]).fill_null("(empty)").to_numpy()
     if options.id_column is not None:
@@ -100,7 +106,7 @@ def read_rows(
     return ReadRows(
         data.name,
         rows,
-        alerting.cuts(moments),
+        dated.cuts(moments),
         labelled,
         len(every.y) - len(rows.y) if known is None else 0,
         seen,
@@ -112,6 +118,8 @@ def read_rows(
         ids,
         None if known is None else known.measures,
         promises,
+        timed,
+        n_undated,
     )
 
 
