@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1905,
     "tables": 4129,
 }
-MOST_LINES = {"src/rareclass": 73_267, "tests": 54_044, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_267, "tests": 54_045, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -119,6 +119,7 @@ def test_parts_are_measured_each_by_itself():
 def test_the_nearest_row_by_ranks_and_words():
     cells = {"country": ["a", "b", "a", None], "amount": [1.0, 2.0, 1000.0, None]}
     columns = comparable(pl.DataFrame(cells))
+    assert columns["amount"].tolist() == [1 / 3, 2 / 3, 1.0, -1.0]
     assert nearest(columns, 0, np.array([0, 1, 2, 3])) == (2, ("amount",))
     assert nearest(columns, 0, np.array([0])) == (None, ())
     assert nearest(columns, 3, np.array([1, 2]))[1] == ("amount", "country")

@@ -70,9 +70,8 @@ def _tally(explained: pl.DataFrame | None, key: str, value: str) -> dict[Any, Ta
     """For each key: the number of rows with it, and the mean of their values."""
     if explained is None or key not in explained.columns:
         return {}
-    by_key = explained.drop_nulls(key).group_by(key, maintain_order=True)
-    found = by_key.agg(pl.len(), pl.mean(value).alias("mean"))
-    return {name: Tally(n_rows, mean) for name, n_rows, mean in found.rows()}
+    found = explained.drop_nulls(key).group_by(key, maintain_order=True).agg(pl.col(value))
+    return {name: Tally(len(each), sum(each) / len(each)) for name, each in found.rows()}
 
 
 def _named(rows: ReadRows, place: int) -> str:
@@ -99,10 +98,11 @@ def comparable(cells: pl.DataFrame) -> dict[str, Floats]:
     Numbers and times, which come first, as ranks up to 1; words as whole numbers; empty cells -1.
     """
     numbers = selectors.numeric() | selectors.temporal()
-    known = numbers.to_physical().cast(pl.Float64).fill_nan(None)
+    ranks = cells.select(numbers.to_physical().cast(pl.Float64).fill_nan(None).rank())
     words = (~numbers).cast(pl.String).rank("dense")
-    found = cells.select(known.rank() / known.count(), words).cast(pl.Float64).fill_null(-1.0)
-    return {column.name: column.to_numpy() for column in found}
+    found = {each.name: each.to_numpy() / max(each.count(), 1) for each in ranks}
+    found |= {each.name: each.to_numpy() for each in cells.select(words.cast(pl.Float64))}
+    return {name: np.nan_to_num(each, nan=-1.0) for name, each in found.items()}
 
 
 class NearestRow(NamedTuple):
