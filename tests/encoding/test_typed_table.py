@@ -225,7 +225,7 @@ def test_times_of_an_array_are_read_in_any_unit(kind, unit):
         np.testing.assert_allclose(read_table(table).columns[0].values, wanted, atol=1e-6)
 
 
-def test_names_and_masks_of_any_table_stay():
+def test_names_and_masks_of_any_table_are_read():
     numbers = np.ma.masked_array(np.arange(N) % 7, np.arange(N) == 3)
     [column] = read_table(numbers[:, None]).columns
     assert np.flatnonzero(np.isnan(column.values)).tolist() == [3]
@@ -233,7 +233,7 @@ def test_names_and_masks_of_any_table_stay():
     batch = pa.RecordBatch.from_pandas(table)
     for each in (table, pl.DataFrame({k: table[k] for k in table}), pa.table(table), batch):
         read = read_table(each)
-        assert [column.name for column in read.columns] == ["", "word"]
+        assert [column.name for column in read.columns] == ["column_1", "word"]
         assert len(read_table(each, read.remembered).columns) == 2
 
 
