@@ -20,7 +20,7 @@ QUESTIONS = [
     ("why was a row flagged", "how-to/explain-alerts.html", "reason_1"),
     ("better than LightGBM on my data", "how-to/compare-models.html", "rareclass compare"),
     ("score in Spark", "how-to/spark.html", "mapInPandas"),
-    ("what does a score of 2.3 mean", "reference/scores.html", "of 200 rows"),
+    ("what does a score of 2.3 mean", "reference/scores.html", "of 200 held-out rows"),
 ]
 FIRST_RESULTS = 3
 
