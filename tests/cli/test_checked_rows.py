@@ -398,6 +398,10 @@ def test_checked_rows_and_levels_have_no_missed_cases(folder, fitted, tmp_path):
     words = ("evaluate", fitted.model, folder / "new.csv", "--missed-cases", "0.2")
     done = invoke(*words, "--journal", folder / "new.csv")
     refusal(done, ErrorKind.COMBINATION, "--missed-cases", "--journal")
+    scores = folder / "new.csv"  # a journal is of a model's table, not of scores
+    for more in ((), ("--target", "fraud")):
+        done = invoke("report", scores, scores, "--journal", scores, "--out", tmp_path / "r", *more)
+        refusal(done, ErrorKind.COMBINATION, "--journal", "file of scores")
     levels = tmp_path / "levels.rareclass"
     rows = pl.read_csv(folder / "train.csv").with_columns(fraud=pl.col("items") % 3)
     rows.write_csv(tmp_path / "levels.csv")

@@ -16,7 +16,7 @@ from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.fit.demo import PAYMENTS, simulate_payments
 from rareclass.model import evaluate
 from rareclass.model.decisions import RareDecision
-from rareclass.model.evaluate import ERROR, Advice, PromiseVerdict, judge_promises
+from rareclass.model.evaluate import ERROR, Advice, Promises, PromiseVerdict, judge_promises
 from rareclass.model.facts import ScoredRows, TrainingFacts
 from rareclass.model.model import alert_rate
 from rareclass.model.targets import RareClassFacts
@@ -163,6 +163,7 @@ def test_what_is_worse_is_found_and_called_by_what_helps(name):
         assert (own.verdict, found.advice) == (PromiseVerdict.BROKEN, Advice.THRESHOLD)
         assert own.measured.value == pytest.approx(1.5 * budget)
     assert PromiseVerdict.BROKEN not in {p.verdict for p in judged(rule, random, 150).rows[:2]}
+    assert Promises().advice is Advice.NOTHING
     assert any("10,000" in each.name for each in found.rows) == (name == "as many")
 
 

@@ -59,11 +59,15 @@ def report(options: PageOptions) -> None:
     inputs = {"the model": model} | ({"DATA": data} if data else {})
     check_output(out, "--out", options.written.overwrite, inputs)
     options.written.check(inputs)
+    has_scores = model.is_file() and format_of_name(model) is not None
     if options.journal is not None:
+        if has_scores:
+            message = f"--journal is for a model, and {model} is a file of scores."
+            raise ErrorKind.COMBINATION.error(message, "Leave it out.")
         _refuse(options.asked, "--journal", ("target", "time", "groups"))
         if data is None or options.compare:
             raise _needs_data("--journal is for one model and the table of all rows.")
-    if model.is_file() and format_of_name(model) is not None:
+    if has_scores:
         found = _of_scores(options, data)
     elif options.truth is not None:
         raise ErrorKind.COMBINATION.error(

@@ -175,9 +175,8 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
             name_hint("", file.columns),
         )
     check_beside(file, settings)
-    by = (
-        () if settings.groups in (None, *settings.keep) else (settings.groups,)
-    )  # words, as they are
+    named = settings.groups  # words, as they are
+    by = () if named is None or named in settings.keep else (named,)
     categories = (*settings.categories, *by)
     plan = plan_reading(file, settings.target, settings.drop, categories, settings.keep)
     if settings.on_disk:

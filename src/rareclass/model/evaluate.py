@@ -183,8 +183,11 @@ class Promises:
         """Train again where the ranking is worse; else set the threshold where anything is."""
         if any(each.is_of_ranking for each in self.broken):
             return Advice.TRAIN
-        holds = PromiseVerdict.KEPT in [each.verdict for each in self.rows if each.is_of_ranking]
-        return Advice.THRESHOLD if self.broken else Advice.NOTHING if holds else Advice.MORE_ROWS
+        if self.broken:
+            return Advice.THRESHOLD
+        of_ranking = [each.verdict for each in self.rows if each.is_of_ranking]
+        holds = not self.rows or PromiseVerdict.KEPT in of_ranking
+        return Advice.NOTHING if holds else Advice.MORE_ROWS
 
     def block(self) -> TableBlock:
         """Return the table of what was promised and what was measured."""
