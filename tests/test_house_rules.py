@@ -55,9 +55,9 @@ MOST_CODE = {
     "serving": 1383,
     "single files": 2098,
     "stream": 1905,
-    "tables": 4129,
+    "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_273, "tests": 54_050, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_275, "tests": 54_053, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

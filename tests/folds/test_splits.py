@@ -239,6 +239,7 @@ TIMES = np.array([f"2026-01-{1 + k:02d}" for k in range(28)] * 2)[:N]
         (RareGroupKFold(), Y, np.arange(N) // 20, "2 groups hold rare rows.*Use n_splits=2"),
         (RareGroupKFold(), Y, np.arange(N - 1), r"groups has the shape \(39,\)"),
         (RareGroupKFold(), Y, [None, *range(N - 1)], "groups has no value at row 0"),
+        (RareGroupKFold(), Y, [*"ab", "n/a", *"cd" * 20][:N], "at row 2: 'n/a' is read as empty"),
         (RareTimeSplit(8), Y, None, "8 moments have rare rows.*need 9 .*Use n_splits=7"),
         (RareTimeSplit(3, gap=9), Y, None, "fold 1 would have no rare row to train on"),
         (RareTimeSplit(1, gap=N), Y, None, "No number of folds is possible"),

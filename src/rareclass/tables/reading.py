@@ -342,8 +342,10 @@ def group_words(cells: pl.Series, rows: NDArray[np.int64], option: str) -> pl.Se
         bad, fault = words.is_null(), "has no value"
         remedy = "Fill it in, or leave the row out."
     if bad.any():
-        row = int(rows[bad.arg_max() or 0])
-        message = f"{option} {fault} at row {row:,}."
+        place = bad.arg_max() or 0
+        row, cell = int(rows[place]), cells[place]
+        mark = f": {shown(cell)} is read as empty" if isinstance(cell, str) and cell.strip() else ""
+        message = f"{option} {fault} at row {row:,}{mark}."
         raise ErrorKind.CELL.error(message, remedy, column=cells.name, row=row)
     return words
 
