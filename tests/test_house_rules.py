@@ -38,18 +38,18 @@ MOST_CODE = {
     "ensemble": 2901,
     "estimators": 351,
     "explain": 353,
-    "fit": 1816,
-    "folds": 429,
+    "fit": 1817,
+    "folds": 457,
     "hunt": 867,
     "hyperball": 1857,
     "kernels": 590,
     "labels": 869,
     "metrics": 2091,
-    "model": 3922,
+    "model": 3904,
     "moments": 1536,
     "online": 2318,
     "ranking": 3640,
-    "report": 2991,
+    "report": 2992,
     "review": 1039,
     "rows": 1734,
     "serving": 1383,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1905,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_275, "tests": 54_053, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_287, "tests": 54_053, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -15,10 +15,10 @@ from faults import refused
 from rareclass import errors
 from rareclass.cli.command import BAD_INPUT, MOVED_FAR
 from rareclass.errors import ErrorKind, command_line, name_hint, nearest_name
+from rareclass.folds.dealing import check_days
 from rareclass.model.drift import refuse_drift
 from rareclass.model.evaluate import monitor_file
 from rareclass.model.model_file import load_model
-from rareclass.model.threshold import check_days
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.report.single_rows import single_rows
 from rareclass.table_block import TableBlock

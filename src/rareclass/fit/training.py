@@ -24,6 +24,7 @@ from rareclass.fit.hold_out import NO_ESTIMATE, Baseline, baselines, plan_hold_o
 from rareclass.fit.method import EncodedRows, Method, Terms
 from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
+from rareclass.folds.dealing import check_days
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
 from rareclass.metrics.intervals import widened
@@ -38,7 +39,7 @@ from rareclass.model.facts import (
 )
 from rareclass.model.model import Model
 from rareclass.model.targets import RareClassFacts
-from rareclass.model.threshold import NO_VALUES, check_days, rules_in_step
+from rareclass.model.threshold import NO_VALUES, rules_in_step
 from rareclass.ranking import OrdinalRankRC
 from rareclass.stored import plain_data
 

@@ -1,6 +1,7 @@
 """Rows dealt to folds, so that rare rows and then the others are even: by group, or by time."""
 
 import heapq
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,15 @@ from rareclass.parameters import is_number
 
 # The fold of rows that every fold learns from, and none scores.
 ALWAYS_LEARNED = -1
+# Days a row must share, on average, with others: else the column is no time of days.
+_LEAST_A_DAY = 2.0
+_FEW_DAYS = 20
+# Numbers of days from 1980 to 2059, and names of columns of times.
+_DAYS_SINCE_1970 = 3_652, 32_872
+_TIME_NAME = re.compile(
+    r"(?i:(^|[\W\d_])(t|ts|days?|dates?|times?|timestamp|when|hours?|weeks?|months?|steps?|period)"
+    r"($|[\W\d_]))|[a-z](Day|Date|Time|Timestamp|Hour|Week|Step)"
+)
 
 
 def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:
@@ -230,6 +240,33 @@ def day_of(time: np.ndarray) -> np.ndarray:
 def days_of(time: np.ndarray) -> np.ndarray:
     """Number of the day of each time, from 0 on, only days that occur; numbers are in days."""
     return np.unique(day_of(time), return_inverse=True)[1]
+
+
+def check_days(time: np.ndarray, option: str, column: str) -> None:
+    """Refuse times of which hardly two are of one day, as seconds, and numbers that are no days.
+
+    Numbers are days where their column is called so, where they are days since 1970, or where they
+    never fall from row to row. An age is none of these.
+    """
+    n_rows, n_days = len(time), len(np.unique(day_of(time)))
+    if n_rows > _FEW_DAYS and n_rows < _LEAST_A_DAY * n_days:
+        numbers = "" if time.dtype.kind == "M" else " Numbers are taken as days."
+        raise ErrorKind.SETTING.error(
+            f"{option}: {n_days:,} different days in {n_rows:,} rows.{numbers}",
+            "Give dates, or a column of days: seconds divided by 86,400.",
+            column=column,
+        )
+    is_named = _TIME_NAME.search(column) is not None
+    if time.dtype.kind == "M" or is_named or n_rows < 2 or (np.diff(time) >= 0).all():
+        return
+    low, high = _DAYS_SINCE_1970
+    if not ((time >= low) & (time < high)).all():
+        raise ErrorKind.SETTING.error(
+            f"{option}: its numbers are not days: they rise and fall from row to row, are not "
+            "counted from 1970, and the column is not called a time.",
+            "Give a column of dates, or of days as numbers with the rows in their order.",
+            column=column,
+        )
 
 
 def read_span(name: str, value: Any, time: np.ndarray) -> Any:

@@ -32,7 +32,8 @@ from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, deci
 from rareclass.model.drift import Drift, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate, ScoredRows
 from rareclass.model.model import Model, alert_rate
-from rareclass.model.threshold import dated_rows, known_time, labelled_scores
+from rareclass.model.table_scorer import labelled_scores
+from rareclass.model.threshold import dated_rows, known_time
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
 from rareclass.tables import DETECTED, TextSettings

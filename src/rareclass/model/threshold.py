@@ -1,7 +1,5 @@
 """Thresholds of a model: a rule, the columns of times and costs that it needs, and its rows."""
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,16 +17,14 @@ from rareclass.decide.threshold import (
     weights_among,
 )
 from rareclass.decide.threshold_rule import ThresholdRule
-from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, fit_of_a_rare_class, no_rows, setting
-from rareclass.findings import Finding, FindingKind, TableWarning, warn
-from rareclass.folds.dealing import day_of
+from rareclass.errors import ErrorKind, fit_of_a_rare_class, setting
+from rareclass.folds.dealing import check_days
 from rareclass.labels.spelling import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
 from rareclass.model.decisions import refuse_levels
-from rareclass.model.drift import InputSummary, drift_of
-from rareclass.model.facts import HuntFacts, RareClassScores, ScoredRows
+from rareclass.model.facts import ScoredRows
+from rareclass.model.table_scorer import labelled_scores
 from rareclass.model.targets import RareClassFacts
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.cells import are_empty, shown
@@ -43,21 +39,8 @@ if TYPE_CHECKING:
 EVERY_CLASS = "all"
 # Choices of a threshold, each by the weights at the one before.
 _CHOICES = 20
-# Columns of the rows of training move by less than this part of what chance explains: bins of
-# copies and of long tables are not exact.
-_SAME_ROWS = 0.02
 # Measures that the checked rows say nothing of.
 _UNKNOWN = Interval(float("nan"), 0.0, 1.0)
-
-# Days a row must share, on average, with others: else the column is no time of days.
-_LEAST_A_DAY = 2.0
-_FEW_DAYS = 20
-# Numbers of days from 1980 to 2059, and names of columns of times.
-_DAYS_SINCE_1970 = 3_652, 32_872
-_TIME_NAME = re.compile(
-    r"(?i:(^|[\W\d_])(t|ts|days?|dates?|times?|timestamp|when|hours?|weeks?|months?|steps?|period)"
-    r"($|[\W\d_]))|[a-z](Day|Date|Time|Timestamp|Hour|Week|Step)"
-)
 
 
 class RuleValues(NamedTuple):
@@ -385,89 +368,6 @@ def known_time(model: "Model") -> str | None:
     return of_budget or (None if training is None else training.time)
 
 
-def labelled_scores(
-    model: "Model",
-    file: TableFile | SvmlightFile,
-    name: str,
-    seen: InputSummary,
-    target: str | None = None,
-    labels: pl.Series | None = None,
-    look: Callable[[Any, NDArray[np.float64], pl.Series], None] | None = None,
-) -> ScoredRows:
-    """Return codes (-1: no label) and scores of a file with the target; `seen` is filled.
-
-    `target` names another column than the model does; `labels` take its place. `look` is called
-    with the rows, scores and labels of each batch. Raises `InputError` where there are no rows, and
-    as `RareDecision.codes`. Warns of rows that the model was trained on.
-    """
-    told, scores, probability, classes, groups = [], [], [], None, []
-    kept, training = [target or model.target] if labels is None else [], model.facts.training
-    of_groups = [name for name in file.columns if training and name == training.groups]
-    for batch in model.score_batches(file, kept + of_groups, seen, with_rows=look is not None):
-        groups += [batch.kept[name] for name in of_groups]
-        if labels is None:
-            told.append(labels_as_text(batch.kept.to_series()))
-            probability += [] if batch.classes is None else [batch.classes]
-        else:
-            told.append(labels[seen.n_rows - len(batch.scores) : seen.n_rows])
-        if look is not None:
-            look(batch.rows, batch.scores, told[-1])
-        scores.append(batch.scores)
-    if not told:
-        raise no_rows(name)
-    labels = pl.concat(told)
-    codes = model.decision.codes(labels, name)
-    all_scores = np.concatenate(scores)
-    if kept:  # rows that a journal has verdicts on had no label in training
-        _warn_of_training_rows(seen, codes, all_scores, model, name)
-    which = model.facts.target.which(labels)
-    if probability and which is not None:
-        classes = RareClassScores(which, np.concatenate(probability))
-    group = _each_alone(pl.concat(groups)) if groups else None
-    return ScoredRows(codes, all_scores, classes=classes, group=group)
-
-
-def _warn_of_training_rows(
-    seen: InputSummary, codes: NDArray[Any], scores: NDArray[Any], model: "Model", file: str
-) -> None:
-    """Warn where labelled rows of a file seem to be those that the model was trained on.
-
-    They are as many, and so are the rare ones; and the columns together are so much more like those
-    of training than chance leaves other rows. `codes` are 1 for rare rows, -1 without a label. A
-    hunt looks at all rows, whose labels may be more by now: they have the scores of its list.
-    """
-    facts, alike, estimate = model.facts, "alike in every column", "rareclass show prints"
-    target, n_rows = facts.target, int((codes >= 0).sum())
-    if isinstance(facts.method, HuntFacts):
-        alike, estimate = "with the same scores", "hunt.json has, of hidden cases,"
-        order: Any = model.estimator
-        is_known = seen.n_rows == facts.method.n_hunted and order.is_of(scores)
-    else:
-        of_training = isinstance(target, RareClassFacts) and (facts.n_rows, target.n_rare)
-        is_known = (n_rows, int((codes == 1).sum())) == of_training and _are_alike(seen)
-    if is_known:
-        warn(
-            f"{file} seems to hold the rows that the model was trained on: as many, and {alike}. "
-            f"Measures on them are too good; {estimate} the estimate for new rows.",
-            TableWarning,
-            Finding(FindingKind.TRAINING_ROWS, {"rows": n_rows}),
-        )
-
-
-def _are_alike(seen: InputSummary) -> bool:
-    """Say whether columns have moved by less than chance leaves other rows."""
-    known = [each for each in drift_of(seen, None).compared if each.is_used and each.chance]
-    moved = sum(each.stability_index or 0.0 for each in known)
-    by_chance = sum(each.chance.index for each in known if each.chance)
-    return bool(known) and moved <= _SAME_ROWS * by_chance
-
-
-def _each_alone(groups: pl.Series) -> NDArray[Any]:
-    """Return groups as text, with one of its own for a row without."""
-    alone = pl.Series([f"row {k}" for k in range(len(groups))], dtype=pl.String)
-    return groups.cast(pl.String).zip_with(~are_empty(groups), alone).to_numpy()
-
-
 def alert_times(column: pl.Series, rows: NDArray[np.int64]) -> NDArray[Any]:
     """Return `times_of` the column that --time names, checked by `check_days`."""
     time = times_of(column, rows, setting("time"))
@@ -485,33 +385,6 @@ def dated_rows(
     if not is_asked:
         places = places[~are_empty(column[places]).to_numpy()]
     return places, alert_times(column[places], places + 1) if len(places) else None
-
-
-def check_days(time: NDArray[Any], option: str, column: str) -> None:
-    """Refuse times of which hardly two are of one day, as seconds, and numbers that are no days.
-
-    Numbers are days where their column is called so, where they are days since 1970, or where they
-    never fall from row to row. An age is none of these.
-    """
-    n_rows, n_days = len(time), len(np.unique(day_of(time)))
-    if n_rows > _FEW_DAYS and n_rows < _LEAST_A_DAY * n_days:
-        numbers = "" if time.dtype.kind == "M" else " Numbers are taken as days."
-        raise ErrorKind.SETTING.error(
-            f"{option}: {n_days:,} different days in {n_rows:,} rows.{numbers}",
-            "Give dates, or a column of days: seconds divided by 86,400.",
-            column=column,
-        )
-    is_named = _TIME_NAME.search(column) is not None
-    if time.dtype.kind == "M" or is_named or n_rows < 2 or (np.diff(time) >= 0).all():
-        return
-    low, high = _DAYS_SINCE_1970
-    if not ((time >= low) & (time < high)).all():
-        raise ErrorKind.SETTING.error(
-            f"{option}: its numbers are not days: they rise and fall from row to row, are not "
-            "counted from 1970, and the column is not called a time.",
-            "Give a column of dates, or of days as numbers with the rows in their order.",
-            column=column,
-        )
 
 
 def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[np.float64]:

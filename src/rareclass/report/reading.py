@@ -16,7 +16,8 @@ from rareclass.model.drift import InputSummary
 from rareclass.model.evaluate import Promises, judge_promises
 from rareclass.model.facts import ScoredRows
 from rareclass.model.model import Model
-from rareclass.model.threshold import costs_of, dated_rows, known_time, labelled_scores
+from rareclass.model.table_scorer import labelled_scores
+from rareclass.model.threshold import costs_of, dated_rows, known_time
 from rareclass.report import ReportOptions
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.reading import read_strings

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.encoding.target import read_rare_or_rest
 from rareclass.errors import ErrorKind, missing_column, setting
+from rareclass.folds.dealing import check_days
 from rareclass.machine import signals_noted
-from rareclass.model.threshold import check_days
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.cells import are_empty
 from rareclass.tables.reading import (
