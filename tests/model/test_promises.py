@@ -17,7 +17,7 @@ from rareclass.fit.demo import PAYMENTS, simulate_payments
 from rareclass.model import evaluate
 from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import ERROR, Advice, Promises, PromiseVerdict, judge_promises
-from rareclass.model.facts import ScoredRows, TrainingFacts
+from rareclass.model.facts import DatedRows, ScoredRows, TrainingFacts
 from rareclass.model.model import alert_rate
 from rareclass.model.targets import RareClassFacts
 from rareclass.report.threshold_table import ThresholdTable
@@ -51,7 +51,7 @@ def promises_of(held, first, new, chosen, time=None):
     facts = TrainingFacts(3000, 0, 0, True, 0.0, None, None, 0, True, None, estimate, {}, "")
     model = made_model(None, None, held_out=first).with_thresholds(chosen.threshold, chosen)
     model = replace(model, facts=replace(model.facts, training=facts))
-    return judge_promises(model, new.labelled(), new, time)
+    return judge_promises(model, new.labelled(), DatedRows(new, time))
 
 
 @pytest.mark.sampled(2)

@@ -30,7 +30,7 @@ from rareclass.metrics.missed_cases import (
 )
 from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, decision_row
 from rareclass.model.drift import Drift, drift_of, refuse_drift
-from rareclass.model.facts import RankingEstimate, ScoredRows
+from rareclass.model.facts import DatedRows, RankingEstimate, ScoredRows
 from rareclass.model.model import Model, alert_rate
 from rareclass.model.table_scorer import labelled_scores
 from rareclass.model.threshold import dated_rows, known_time
@@ -207,33 +207,31 @@ class Promises:
         return {"promises": plain_data(self.rows), "advice": self.advice.name.lower()}
 
 
-def judge_promises(
-    model: Model, rows: ScoredRows, every: ScoredRows, time: NDArray[Any] | None
-) -> Promises:
+def judge_promises(model: Model, rows: ScoredRows, every: DatedRows) -> Promises:
     """Compare what a model of a rare class promised with labelled rows and the alerts of all.
 
     Broken: significantly worse, at 5 % over all promises together (Bonferroni). Kept: the 95 %
     interval of these rows lies within the limit, above the lower end of what was promised of the
     ranking, or between half and twice the promised rate of alerts. A rate is promised where the
     threshold has no limit of its own and no share of rare rows is stated. The ranking is measured
-    at the share of rare rows that the estimate had. `time` is of all rows, or None; labelled `rows`
-    may be more, where some have no time.
+    at the share of rare rows that the estimate had. Labelled `rows` may be more than all, where
+    some have no time.
     """
-    place, rule = _place(every, time), model.facts.rule
+    rule = model.facts.rule
     found = [*_of_ranking(model, rows)]
     if rule is not None and rule.wanted is not None:
         if rule.met:
-            found += _of_rule(rule, rule.wanted, rows, every, time, place)
+            found += _of_rule(rule, rule.wanted, rows, every)
     elif model.stated_prevalence is None:
-        found += _of_alerts(model, every.scores > model.threshold, place)
+        found += _of_alerts(model, every.rows.scores > model.threshold, _place(every))
     return Promises(tuple(found))
 
 
-def _place(every: ScoredRows, time: NDArray[Any] | None) -> NDArray[np.intp] | None:
+def _place(every: DatedRows) -> NDArray[np.intp] | None:
     """Return the number of the group, or else the day, of each row; None where neither is known."""
-    if every.group is not None:
-        return np.unique(every.group, return_inverse=True)[1]
-    return None if time is None else covered_periods(time, "day").place
+    if every.rows.group is not None:
+        return np.unique(every.rows.group, return_inverse=True)[1]
+    return None if every.time is None else covered_periods(every.time, "day").place
 
 
 def _of_ranking(model: Model, rows: ScoredRows) -> Iterator[Promise]:
@@ -292,19 +290,14 @@ def _times(factor: float, share: AtLevel, level: float) -> Interval:
 
 
 def _of_rule(
-    rule: ChosenThreshold,
-    limit: float,
-    rows: ScoredRows,
-    every: ScoredRows,
-    time: NDArray[Any] | None,
-    place: NDArray[Any] | None,
+    rule: ChosenThreshold, limit: float, rows: ScoredRows, every: DatedRows
 ) -> Iterator[Promise]:
     """Yield the promises of the threshold's rule."""
     budget, measure = rule.budget, rule.measure
-    called = every.scores > rule.threshold
-    if budget is not None and time is not None:
-        held, here = every.cuts(), budget.on(time, called)
-        alerts = AlertsAPeriod.of(held, time[held.rows], budget.period)
+    called = every.rows.scores > rule.threshold
+    if budget is not None and every.time is not None:
+        held, here = every.rows.cuts(), budget.on(every.time, called)
+        alerts = AlertsAPeriod.of(held, every.time[held.rows], budget.period)
         if alerts.periods.has_whole and alerts.periods.n > 1:
             name = f"Alerts {A_PERIOD[budget.period]}, at most"
             mean = partial(alerts.interval, held, held.at(rule.threshold))
@@ -313,7 +306,10 @@ def _of_rule(
             share, most = partial(exact_interval, here.n_above, here.n_periods), budget.allowed
             yield Promise.judged(f"Share of {budget.period}s over", most, share, highest=most)
     elif rule.batch is not None:
-        share, name = partial(_share_of_alerts, called, place), f"Alerts in {rule.batch:,} rows"
+        share, name = (
+            partial(_share_of_alerts, called, _place(every)),
+            f"Alerts in {rule.batch:,} rows",
+        )
         per_batch = partial(_times, rule.batch, share)
         yield Promise.judged(f"{name}, at most", limit, per_batch, highest=limit, digits=_AMOUNT)
     elif measure is not None:
@@ -380,28 +376,26 @@ def evaluate_file(
         _ = content.rare_class  # refuses a model of levels
     seen, of_model = content.new_summary(), known_time(content)
     file = open_table(data, text, one_pass=(time or of_model) is None)
-    is_asked, moments, n_undated = time is not None, None, 0
+    is_asked, column = time is not None, None
     if time is None and of_model in file.columns:
         time = of_model
     if time is not None:
         column = fetch(named_columns(file, [time], "time"), [time])[time]
-        places, moments = dated_rows(column, np.arange(len(column)), is_asked)
-        n_undated = 0 if moments is None else len(column) - len(places)
     every = labelled_scores(content, file, str(data), seen)
-    dated = every if moments is None else every.take(places)
+    dated = DatedRows(every) if column is None else dated_rows(every, column, is_asked)
     decision, rows = content.decision, every.labelled()
     table: list[DecisionRow] = []
     rate = quality = corrected = budget = None
     promises = Promises()
     if isinstance(decision, RareDecision):
         threshold, rare, rule = content.threshold, rows.y == 1, content.facts.rule
-        called = dated.scores > threshold
-        rate, place = alert_rate(content, int(called.sum()), len(called)), _place(dated, moments)
+        called = dated.rows.scores > threshold
+        rate, place = alert_rate(content, int(called.sum()), len(called)), _place(dated)
         if rate is not None and place is not None:
             rate = replace(rate, by_place=_share_of_alerts(called, place, _LEVEL))
-        promises = judge_promises(content, rows, dated, moments)
-        if moments is not None and rule is not None and rule.budget is not None:
-            budget = rule.budget.on(moments, called)
+        promises = judge_promises(content, rows, dated)
+        if dated.time is not None and rule is not None and rule.budget is not None:
+            budget = rule.budget.on(dated.time, called)
         table = decision_table(rows, threshold)
         if missed_cases is not None:
             corrected = missed_case_measures(
@@ -425,7 +419,7 @@ def evaluate_file(
         [] if rows.classes is None else class_decisions(content, rows),
         corrected,
         promises,
-        n_undated,
+        dated.n_undated,
     )
 
 

@@ -131,6 +131,18 @@ class ScoredRows(NamedTuple):
         return self.take(kept)._replace(places=kept)
 
 
+class DatedRows(NamedTuple):
+    """Rows whose alerts are counted, and their times where these are known."""
+
+    rows: ScoredRows
+    time: NDArray[Any] | None = None
+    n_undated: int = 0  # rows that were left out, as they have no time
+
+    def cuts(self) -> HeldOutCuts:
+        """Return the rows from the highest score down, with their times."""
+        return self.rows.cuts(self.time)
+
+
 @dataclass(frozen=True)
 class RareCases:
     """Rare training rows by their numbers in the training file, to compare alerts with.

@@ -23,7 +23,7 @@ from rareclass.labels.spelling import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
 from rareclass.model.decisions import refuse_levels
-from rareclass.model.facts import ScoredRows
+from rareclass.model.facts import DatedRows, ScoredRows
 from rareclass.model.table_scorer import labelled_scores
 from rareclass.model.targets import RareClassFacts
 from rareclass.tables import DETECTED, TextSettings
@@ -375,16 +375,19 @@ def alert_times(column: pl.Series, rows: NDArray[np.int64]) -> NDArray[Any]:
     return time
 
 
-def dated_rows(
-    column: pl.Series, places: NDArray[np.int64], is_asked: bool
-) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
-    """Return the rows that have a time, of some, and these; None where no row has one.
+def dated_rows(rows: ScoredRows, column: pl.Series, is_asked: bool) -> DatedRows:
+    """Return those of a file's rows that have a time, in its `column`; all where none has one.
 
     An empty cell is refused where the column was asked for, and else is of no day.
     """
+    places = np.arange(len(rows.y)) if rows.places is None else rows.places
+    kept = np.arange(len(places))
     if not is_asked:
-        places = places[~are_empty(column[places]).to_numpy()]
-    return places, alert_times(column[places], places + 1) if len(places) else None
+        kept = np.flatnonzero(~are_empty(column[places]).to_numpy())
+    if not len(kept):
+        return DatedRows(rows)
+    time = alert_times(column[places[kept]], places[kept] + 1)
+    return DatedRows(rows.take(kept), time, len(places) - len(kept))
 
 
 def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[np.float64]:

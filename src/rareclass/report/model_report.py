@@ -61,10 +61,9 @@ def report_on_model(
     rows, threshold = read_rows(content, data, options, text), content.threshold
     scored, days, groups = rows.scored, None, None
     at = rows.y, scored.scores, threshold
-    if rows.time is not None and rows.time_column is not None:
-        names = day_of(rows.time).astype(str)
-        own = scored.take(rows.timed)
-        of_days = rows.y[rows.timed], own.scores, threshold
+    own, time = rows.dated.rows.labelled(), rows.time
+    if time is not None and rows.time_column is not None:
+        names, of_days = day_of(time).astype(str), (own.y == 1, own.scores, threshold)
         days = Subgroups.of(rows.time_column, names, *of_days, in_order=True, groups=own.group)
     if rows.groups is not None and options.groups is not None:
         training = content.facts.training
@@ -75,7 +74,7 @@ def report_on_model(
     judged = JudgedModel.of(
         content,
         scored,
-        rows.every,
+        rows.dated.cuts(),
         rows.costs,
         average_precision=area,
         columns=drift_of(rows.seen, None).columns,
@@ -215,8 +214,8 @@ def _data_notes(facts: ModelFacts, rows: ReadRows) -> list[str]:
     notes, training = [], facts.training
     if rows.n_unlabelled:
         notes.append(left_out_text(rows.n_unlabelled, "no class"))
-    if rows.n_undated:
-        notes.append(left_out_text(rows.n_undated, "no time", OF_ALERTS))
+    if rows.dated.n_undated:
+        notes.append(left_out_text(rows.dated.n_undated, "no time", OF_ALERTS))
     if training is not None and training.n_copies_collapsed and not training.copies_count:
         notes.append(
             "Training counted duplicate rows once, and here each counts: columns with many "

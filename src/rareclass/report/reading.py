@@ -11,10 +11,9 @@ from rareclass.decide.constraints import check_cost
 from rareclass.encoding.target import is_rare
 from rareclass.errors import setting
 from rareclass.metrics.checked import CheckedMeasures, checked_measures, weights_at
-from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.model.drift import InputSummary
 from rareclass.model.evaluate import Promises, judge_promises
-from rareclass.model.facts import ScoredRows
+from rareclass.model.facts import DatedRows, ScoredRows
 from rareclass.model.model import Model
 from rareclass.model.table_scorer import labelled_scores
 from rareclass.model.threshold import costs_of, dated_rows, known_time
@@ -44,25 +43,28 @@ class ReadRows:
 
     name: str
     scored: ScoredRows  # those without a class are left out
-    every: HeldOutCuts  # those without a class too, as they may raise alerts
+    dated: DatedRows  # those without a class too, as they may raise alerts
     rows: NDArray[np.int64]  # of each in the file, from 0
     n_unlabelled: int
     seen: InputSummary
     time_column: str | None = None
-    time: Any = None
     groups: NDArray[Any] | None = None  # subgroups to compare
     costs: dict[str, Any] | None = None
     whole: WholeRows | None = None
     ids: list[str] | None = None
     checked: CheckedMeasures | None = None  # where only some rows were checked
     promises: Promises = field(default_factory=Promises)  # where all rows have classes
-    timed: Any = None  # places of `time` among the rows
-    n_undated: int = 0
 
     @property
     def y(self) -> NDArray[np.bool_]:
         """Mask of the rare rows."""
         return self.scored.y == 1
+
+    @property
+    def time(self) -> Any:
+        """Times of the rows with a class that have one; None without times."""
+        time, rows = self.dated.time, self.dated.rows
+        return None if time is None else time[rows.y >= 0]
 
 
 def read_rows(
@@ -86,20 +88,13 @@ def read_rows(
     every = labelled_scores(content, file, str(data), seen, options.target, labels, look)
     rows = every.labelled()
     labelled = np.flatnonzero(every.y >= 0)
-    moments = time = groups = ids = None
-    promises, dated, judged = Promises(), every, np.arange(len(every.y))
-    timed, n_undated = np.arange(len(labelled)), 0
+    groups = ids = None
     if known is not None:
-        dated = rows = rows._replace(weight=known.weight[labelled])
-        judged = labelled
+        rows = rows._replace(weight=known.weight[labelled])
+    dated = DatedRows(every if known is None else rows)
     if options.time is not None:
-        places, moments = dated_rows(beside[options.time], judged, is_asked)
-        if moments is not None:
-            dated = dated.take(np.searchsorted(judged, places))
-            time, timed = moments[dated.y >= 0], np.searchsorted(labelled, places[dated.y >= 0])
-            n_undated = len(judged) - len(places)
-    if known is None:
-        promises = judge_promises(content, rows, dated, moments)
+        dated = dated_rows(dated.rows, beside[options.time], is_asked)
+    promises = judge_promises(content, rows, dated) if known is None else Promises()
     if options.groups is not None:
         groups = read_strings(beside[options.groups][labelled]).fill_null("(empty)").to_numpy()
     if options.id_column is not None:
@@ -107,20 +102,17 @@ def read_rows(
     return ReadRows(
         data.name,
         rows,
-        dated.cuts(moments),
+        dated,
         labelled,
         len(every.y) - len(rows.y) if known is None else 0,
         seen,
         options.time,
-        time,
         groups,
         _costs(beside, options, labelled),
         keeper.kept(rows.y == 1, rows.scores, labelled),
         ids,
         None if known is None else known.measures,
         promises,
-        timed,
-        n_undated,
     )
 
 
