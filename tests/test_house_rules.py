@@ -45,11 +45,11 @@ MOST_CODE = {
     "kernels": 590,
     "labels": 869,
     "metrics": 2091,
-    "model": 3907,
+    "model": 3908,
     "moments": 1536,
     "online": 2318,
     "ranking": 3640,
-    "report": 2981,
+    "report": 2980,
     "review": 1039,
     "rows": 1734,
     "serving": 1383,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1905,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_287, "tests": 54_053, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_287, "tests": 54_070, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import re
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +20,7 @@ from faults import refused
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import TableWarning
+from rareclass.model.threshold import costs_of
 from rareclass.rows import from_table
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.dialect import (
@@ -28,7 +30,7 @@ from rareclass.tables.dialect import (
     row_ends,
     row_ends_by_cells,
 )
-from rareclass.tables.reading import read_strings
+from rareclass.tables.reading import read_cells, read_strings
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_rows, open_table
 from tables.readings import read_all, records_of
@@ -329,3 +331,18 @@ def test_the_fast_cut_is_the_slow_one():
         content = "".join(letters).encode()
         found = row_ends(content, b",").tolist()
         assert found == row_ends_by_cells(content, b",").tolist(), content
+
+
+@pytest.mark.filterwarnings("ignore::rareclass.findings.TableWarning")
+@pytest.mark.parametrize("written", ["{}", "${}.00", "{},5", "1,{}00.50", "{},00 €", "1,{}00"])
+def test_costs_are_read_as_numbers_to_learn_from_are(written):
+    cells = pl.Series("loss", [written.format(k % 7 + 2) for k in range(60)])
+    costs = partial(costs_of, cells, np.arange(60) + 1, "--cost")
+    if written == "1,{}00":  # may be decimals
+        with refused(ErrorKind.CELL, column="loss"):
+            read_table(pl.DataFrame([cells]))
+        with refused(ErrorKind.CELL, column="loss", row=1, says="1,200"):
+            costs()
+        return
+    (column,) = read_table(pl.DataFrame([cells])).remembered
+    assert costs().tolist() == read_cells(cells, column.reading, 1).to_list()

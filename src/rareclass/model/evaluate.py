@@ -31,8 +31,7 @@ from rareclass.metrics.missed_cases import (
 from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, decision_row
 from rareclass.model.drift import Drift, drift_of, refuse_drift
 from rareclass.model.facts import DatedRows, RankingEstimate, ScoredRows
-from rareclass.model.model import Model, alert_rate
-from rareclass.model.table_scorer import labelled_scores
+from rareclass.model.model import Model, alert_rate, labelled_scores
 from rareclass.model.threshold import dated_rows, known_time
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock

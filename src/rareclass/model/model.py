@@ -6,23 +6,34 @@ for the base rate of its probabilities (`Model.set_prevalence`): one with anothe
 model (`Model.with_thresholds`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.calibration import LevelCalibration
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.errors import ErrorKind, fit_of_a_rare_class
+from rareclass.encoding.target import labels_as_text
+from rareclass.errors import ErrorKind, fit_of_a_rare_class, no_rows
+from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.metrics.intervals import WeightedRate
 from rareclass.model.decisions import Decision, RareDecision, decision_of
-from rareclass.model.drift import AlertRate, InputSummary
+from rareclass.model.drift import AlertRate, InputSummary, drift_of
+from rareclass.model.facts import HuntFacts, RareClassScores, ScoredRows
 from rareclass.model.table_scorer import Scores, TableScorer
 from rareclass.model.targets import RareClassFacts
 from rareclass.tables import TextSettings
-from rareclass.tables.table_file import open_rows
+from rareclass.tables.cells import are_empty
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile, open_rows
+
+# Columns of the rows of training move by less than this part of what chance explains: bins of
+# copies and of long tables are not exact.
+_SAME_ROWS = 0.02
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -301,3 +312,86 @@ def alert_rate(model: Model, n_alerts: int, n_rows: int) -> AlertRate | None:
     if rule is not None and not np.isclose(n_held, rule.rows):
         rate = WeightedRate.counted(rule.alerts, rule.rows)
     return None if rate is None or not n_rows else AlertRate(n_alerts, n_rows, rate, alike)
+
+
+def labelled_scores(
+    model: Model,
+    file: TableFile | SvmlightFile,
+    name: str,
+    seen: InputSummary,
+    target: str | None = None,
+    labels: pl.Series | None = None,
+    look: Callable[[Any, NDArray[np.float64], pl.Series], None] | None = None,
+) -> ScoredRows:
+    """Return codes (-1: no label) and scores of a file with the target; `seen` is filled.
+
+    `target` names another column than the model does; `labels` take its place. `look` is called
+    with the rows, scores and labels of each batch. Raises `InputError` where there are no rows, and
+    as `RareDecision.codes`. Warns of rows that the model was trained on.
+    """
+    told, scores, probability, classes, groups = [], [], [], None, []
+    kept, training = [target or model.target] if labels is None else [], model.facts.training
+    of_groups = [name for name in file.columns if training and name == training.groups]
+    for batch in model.score_batches(file, kept + of_groups, seen, with_rows=look is not None):
+        groups += [batch.kept[name] for name in of_groups]
+        if labels is None:
+            told.append(labels_as_text(batch.kept.to_series()))
+            probability += [] if batch.classes is None else [batch.classes]
+        else:
+            told.append(labels[seen.n_rows - len(batch.scores) : seen.n_rows])
+        if look is not None:
+            look(batch.rows, batch.scores, told[-1])
+        scores.append(batch.scores)
+    if not told:
+        raise no_rows(name)
+    labels = pl.concat(told)
+    codes = model.decision.codes(labels, name)
+    all_scores = np.concatenate(scores)
+    if kept:  # rows that a journal has verdicts on had no label in training
+        _warn_of_training_rows(seen, codes, all_scores, model, name)
+    which = model.facts.target.which(labels)
+    if probability and which is not None:
+        classes = RareClassScores(which, np.concatenate(probability))
+    group = _each_alone(pl.concat(groups)) if groups else None
+    return ScoredRows(codes, all_scores, classes=classes, group=group)
+
+
+def _warn_of_training_rows(
+    seen: InputSummary, codes: NDArray[Any], scores: NDArray[Any], model: Model, file: str
+) -> None:
+    """Warn where labelled rows of a file seem to be those that the model was trained on.
+
+    They are as many, and so are the rare ones; and the columns together are so much more like those
+    of training than chance leaves other rows. `codes` are 1 for rare rows, -1 without a label. A
+    hunt looks at all rows, whose labels may be more by now: they have the scores of its list.
+    """
+    facts, alike, estimate = model.facts, "alike in every column", "rareclass show prints"
+    target, n_rows = facts.target, int((codes >= 0).sum())
+    if isinstance(facts.method, HuntFacts):
+        alike, estimate = "with the same scores", "hunt.json has, of hidden cases,"
+        order: Any = model.estimator
+        is_known = seen.n_rows == facts.method.n_hunted and order.is_of(scores)
+    else:
+        of_training = isinstance(target, RareClassFacts) and (facts.n_rows, target.n_rare)
+        is_known = (n_rows, int((codes == 1).sum())) == of_training and _are_alike(seen)
+    if is_known:
+        warn(
+            f"{file} seems to hold the rows that the model was trained on: as many, and {alike}. "
+            f"Measures on them are too good; {estimate} the estimate for new rows.",
+            TableWarning,
+            Finding(FindingKind.TRAINING_ROWS, {"rows": n_rows}),
+        )
+
+
+def _are_alike(seen: InputSummary) -> bool:
+    """Say whether columns have moved by less than chance leaves other rows."""
+    known = [each for each in drift_of(seen, None).compared if each.is_used and each.chance]
+    moved = sum(each.stability_index or 0.0 for each in known)
+    by_chance = sum(each.chance.index for each in known if each.chance)
+    return bool(known) and moved <= _SAME_ROWS * by_chance
+
+
+def _each_alone(groups: pl.Series) -> NDArray[Any]:
+    """Return groups as text, with one of its own for a row without."""
+    alone = pl.Series([f"row {k}" for k in range(len(groups))], dtype=pl.String)
+    return groups.cast(pl.String).zip_with(~are_empty(groups), alone).to_numpy()

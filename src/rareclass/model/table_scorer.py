@@ -1,11 +1,11 @@
-"""Parts of a fitted model, and how they score rows: of tables in memory, of files, with labels."""
+"""Parts of a fitted model, and how they score rows: of tables in memory and of files."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -13,30 +13,17 @@ from numpy.typing import NDArray
 
 from rareclass.decide.calibration import Calibration, LevelCalibration
 from rareclass.encoding.table_statistics import ExampleCells, TableStatistics, UnlikeCells
-from rareclass.encoding.target import labels_as_text
 from rareclass.encoding.typed_table import check_all_there, read_as_trained
-from rareclass.errors import ErrorKind, InputError, missing_column, no_rows
-from rareclass.findings import Finding, FindingKind, TableWarning, warn
+from rareclass.errors import ErrorKind, InputError, missing_column
 from rareclass.machine import track
 from rareclass.model.archive import damaged, in_brief
 from rareclass.model.columns import TrainedColumn, trained_columns
-from rareclass.model.drift import ColumnTracker, InputSummary, drift_of
-from rareclass.model.facts import (
-    CombinationFacts,
-    HuntFacts,
-    ModelFacts,
-    RareCases,
-    RareClassScores,
-    ScoredRows,
-)
+from rareclass.model.drift import ColumnTracker, InputSummary
+from rareclass.model.facts import CombinationFacts, ModelFacts, RareCases, ScoredRows
 from rareclass.model.targets import RareClassFacts
-from rareclass.tables.cells import are_empty
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, batch_rows_for
-
-if TYPE_CHECKING:
-    from rareclass.model.model import Model
 
 
 def class_probability(
@@ -64,9 +51,6 @@ def class_codes(estimator: Any) -> list[int]:
 
 
 Scores = NDArray[np.float64]
-# Columns of the rows of training move by less than this part of what chance explains: bins of
-# copies and of long tables are not exact.
-_SAME_ROWS = 0.02
 
 
 @runtime_checkable
@@ -307,86 +291,3 @@ class TableScorer:
             if self.file is None:
                 raise
             raise damaged(self.file, f"it cannot score: {in_brief(error)}") from error
-
-
-def labelled_scores(
-    model: "Model",
-    file: TableFile | SvmlightFile,
-    name: str,
-    seen: InputSummary,
-    target: str | None = None,
-    labels: pl.Series | None = None,
-    look: Callable[[Any, NDArray[np.float64], pl.Series], None] | None = None,
-) -> ScoredRows:
-    """Return codes (-1: no label) and scores of a file with the target; `seen` is filled.
-
-    `target` names another column than the model does; `labels` take its place. `look` is called
-    with the rows, scores and labels of each batch. Raises `InputError` where there are no rows, and
-    as `RareDecision.codes`. Warns of rows that the model was trained on.
-    """
-    told, scores, probability, classes, groups = [], [], [], None, []
-    kept, training = [target or model.target] if labels is None else [], model.facts.training
-    of_groups = [name for name in file.columns if training and name == training.groups]
-    for batch in model.score_batches(file, kept + of_groups, seen, with_rows=look is not None):
-        groups += [batch.kept[name] for name in of_groups]
-        if labels is None:
-            told.append(labels_as_text(batch.kept.to_series()))
-            probability += [] if batch.classes is None else [batch.classes]
-        else:
-            told.append(labels[seen.n_rows - len(batch.scores) : seen.n_rows])
-        if look is not None:
-            look(batch.rows, batch.scores, told[-1])
-        scores.append(batch.scores)
-    if not told:
-        raise no_rows(name)
-    labels = pl.concat(told)
-    codes = model.decision.codes(labels, name)
-    all_scores = np.concatenate(scores)
-    if kept:  # rows that a journal has verdicts on had no label in training
-        _warn_of_training_rows(seen, codes, all_scores, model, name)
-    which = model.facts.target.which(labels)
-    if probability and which is not None:
-        classes = RareClassScores(which, np.concatenate(probability))
-    group = _each_alone(pl.concat(groups)) if groups else None
-    return ScoredRows(codes, all_scores, classes=classes, group=group)
-
-
-def _warn_of_training_rows(
-    seen: InputSummary, codes: NDArray[Any], scores: NDArray[Any], model: "Model", file: str
-) -> None:
-    """Warn where labelled rows of a file seem to be those that the model was trained on.
-
-    They are as many, and so are the rare ones; and the columns together are so much more like those
-    of training than chance leaves other rows. `codes` are 1 for rare rows, -1 without a label. A
-    hunt looks at all rows, whose labels may be more by now: they have the scores of its list.
-    """
-    facts, alike, estimate = model.facts, "alike in every column", "rareclass show prints"
-    target, n_rows = facts.target, int((codes >= 0).sum())
-    if isinstance(facts.method, HuntFacts):
-        alike, estimate = "with the same scores", "hunt.json has, of hidden cases,"
-        order: Any = model.estimator
-        is_known = seen.n_rows == facts.method.n_hunted and order.is_of(scores)
-    else:
-        of_training = isinstance(target, RareClassFacts) and (facts.n_rows, target.n_rare)
-        is_known = (n_rows, int((codes == 1).sum())) == of_training and _are_alike(seen)
-    if is_known:
-        warn(
-            f"{file} seems to hold the rows that the model was trained on: as many, and {alike}. "
-            f"Measures on them are too good; {estimate} the estimate for new rows.",
-            TableWarning,
-            Finding(FindingKind.TRAINING_ROWS, {"rows": n_rows}),
-        )
-
-
-def _are_alike(seen: InputSummary) -> bool:
-    """Say whether columns have moved by less than chance leaves other rows."""
-    known = [each for each in drift_of(seen, None).compared if each.is_used and each.chance]
-    moved = sum(each.stability_index or 0.0 for each in known)
-    by_chance = sum(each.chance.index for each in known if each.chance)
-    return bool(known) and moved <= _SAME_ROWS * by_chance
-
-
-def _each_alone(groups: pl.Series) -> NDArray[Any]:
-    """Return groups as text, with one of its own for a row without."""
-    alone = pl.Series([f"row {k}" for k in range(len(groups))], dtype=pl.String)
-    return groups.cast(pl.String).zip_with(~are_empty(groups), alone).to_numpy()

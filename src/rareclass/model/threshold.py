@@ -1,7 +1,7 @@
 """Thresholds of a model: a rule, the columns of times and costs that it needs, and its rows."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,16 +24,14 @@ from rareclass.metrics.checked import CheckedSample, checked_measures, weights_a
 from rareclass.metrics.intervals import Interval
 from rareclass.model.decisions import refuse_levels
 from rareclass.model.facts import DatedRows, ScoredRows
-from rareclass.model.table_scorer import labelled_scores
+from rareclass.model.model import Model, labelled_scores
 from rareclass.model.targets import RareClassFacts
 from rareclass.tables import DETECTED, TextSettings
-from rareclass.tables.cells import are_empty, shown
-from rareclass.tables.reading import times_of
+from rareclass.tables.cells import are_empty, is_empty, is_text_type, shown
+from rareclass.tables.reading import parse_numbers, times_of
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, fetch, named_columns, open_table
-
-if TYPE_CHECKING:
-    from rareclass.model.model import Model
+from rareclass.tables.text_columns import CellProfile, reading_of_text
 
 # Name that stands for every rare class.
 EVERY_CLASS = "all"
@@ -190,7 +188,7 @@ class CheckedRows(NamedTuple):
 
 
 def with_threshold(
-    model: "Model",
+    model: Model,
     wanted: DecisionRule | float,
     data: TablePlace | None = None,
     time: str | None = None,
@@ -198,7 +196,7 @@ def with_threshold(
     prevalence: float | None = None,
     rare_class: str | None = None,
     checked: CheckedRows | None = None,
-) -> tuple["Model", ChosenThreshold]:
+) -> tuple[Model, ChosenThreshold]:
     """Return the model with the threshold that a rule chooses, or that was named.
 
     Rows say what is known of it: those of a file with the target, or those that were held out of
@@ -252,7 +250,7 @@ def with_threshold(
     return changed, chosen
 
 
-def _of_every_class(model: "Model", chosen: ChosenThreshold, rows: ScoredRows) -> "Model":
+def _of_every_class(model: Model, chosen: ChosenThreshold, rows: ScoredRows) -> Model:
     """Return the model with the multiple of weights that was chosen, and a threshold in step."""
     assert rows.classes is not None
     weights = weights_among(model.rare_class.class_counts, rows.classes.which)
@@ -264,7 +262,7 @@ def _of_every_class(model: "Model", chosen: ChosenThreshold, rows: ScoredRows) -
     return model.with_class_rules(rules).with_thresholds(named.threshold, named)
 
 
-def in_step(model: "Model", rule: str, rows: ScoredRows | None = None) -> "Model":
+def in_step(model: Model, rule: str, rows: ScoredRows | None = None) -> Model:
     """Return the model with class thresholds that call as many rows as its own threshold does.
 
     `rows` have classes and scores; by default, and where they lack classes, they are those held
@@ -307,7 +305,7 @@ def class_rules(
     return rules
 
 
-def _named_class(model: "Model", name: str | None, prevalence: float | None) -> str | None:
+def _named_class(model: Model, name: str | None, prevalence: float | None) -> str | None:
     """Return the rare class of a model that a user names, as the model writes it; None for none."""
     if name is None:
         return None
@@ -329,7 +327,7 @@ def _named_class(model: "Model", name: str | None, prevalence: float | None) -> 
     return found[0]
 
 
-def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
+def _of_class(model: Model, rows: ScoredRows, name: str | None) -> ScoredRows:
     """Return rows with the label and the probability of one of several rare classes."""
     if name is None:
         return rows
@@ -347,7 +345,7 @@ def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
     return rows._replace(y=y, scores=classes.probability[:, k], classes=None)
 
 
-def held_out_of(model: "Model", rule: DecisionRule | None = None) -> ScoredRows:
+def held_out_of(model: Model, rule: DecisionRule | None = None) -> ScoredRows:
     """Return the held-out scores of a model file; raise `InputError` where a rule needs others."""
     has = "no scores of rows held out"
     if model.held_out is not None:
@@ -361,7 +359,7 @@ def held_out_of(model: "Model", rule: DecisionRule | None = None) -> ScoredRows:
     )
 
 
-def known_time(model: "Model") -> str | None:
+def known_time(model: Model) -> str | None:
     """Return the column of times that alerts of a day are of: the budget's, else training's."""
     rule, training = model.facts.rule, model.facts.training
     of_budget = None if rule is None or rule.budget is None else rule.budget.time
@@ -393,16 +391,25 @@ def dated_rows(rows: ScoredRows, column: pl.Series, is_asked: bool) -> DatedRows
 def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[np.float64]:
     """Return what some rows cost; `rows` are the numbers of the cells in the file, from 1 on.
 
-    Raises `InputError` at the first cell that is no finite number of at least 0.
+    Text is read as training reads a column of numbers: $5, 1,200.50 or 2,5. Raises `InputError` at
+    the first cell that is no finite number of at least 0.
     """
-    costs = column.cast(pl.Float64, strict=False).to_numpy()
+    numbers, doubt = column.cast(pl.Float64, strict=False), None
+    if is_text_type(column.dtype):
+        profile = CellProfile()
+        profile.add(column, 1)
+        reading, doubt = reading_of_text(profile)
+        if reading.number_format:
+            numbers = parse_numbers(column, reading).values
+    costs = numbers.to_numpy()
     bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))
     if len(bad):
         row, cell = int(rows[bad[0]]), column[int(bad[0])]
-        what = "an empty cell" if cell is None or cell == "" else shown(cell)
+        what = "an empty cell" if is_empty(cell) else shown(cell)
+        either = ", written with a decimal point: a comma may mean decimals or thousands"
         raise ErrorKind.CELL.error(
             f"{option}: {what} at row {row:,} is not a cost.",
-            "Costs are finite numbers of at least 0.",
+            f"Costs are finite numbers of at least 0{either if doubt == 'commas' else ''}.",
             column=column.name,
             row=row,
         )

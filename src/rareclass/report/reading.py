@@ -14,8 +14,7 @@ from rareclass.metrics.checked import CheckedMeasures, checked_measures, weights
 from rareclass.model.drift import InputSummary
 from rareclass.model.evaluate import Promises, judge_promises
 from rareclass.model.facts import DatedRows, ScoredRows
-from rareclass.model.model import Model
-from rareclass.model.table_scorer import labelled_scores
+from rareclass.model.model import Model, labelled_scores
 from rareclass.model.threshold import costs_of, dated_rows, known_time
 from rareclass.report import ReportOptions
 from rareclass.tables import DETECTED, TextSettings
