@@ -39,7 +39,7 @@ MOST_CODE = {
     "estimators": 351,
     "explain": 353,
     "fit": 1817,
-    "folds": 457,
+    "folds": 458,
     "hunt": 867,
     "hyperball": 1857,
     "kernels": 590,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1905,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_287, "tests": 54_070, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_289, "tests": 54_081, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

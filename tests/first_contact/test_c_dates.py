@@ -254,6 +254,17 @@ def test_times_beside_the_rows_are_those_of_a_file(name):
         np.testing.assert_array_equal(read_times(values, len(cells)), of_file)
 
 
+@pytest.mark.parametrize("numbers", [[20240131, 20240201], [20240131, 20241301], [10**7, 10**8]])
+def test_whole_numbers_are_dates_beside_the_rows_where_they_are_in_a_file(numbers):
+    of_file = times_of(pl.Series("when", numbers), np.arange(2), "--time")
+    assert (of_file.dtype.kind == "M") == (numbers[1] == 20240201)
+    np.testing.assert_array_equal(
+        times_of(pl.Series("when", numbers, pl.Float64), np.arange(2), "--time"), of_file
+    )
+    for values in (numbers, np.array(numbers) * 1.0, pd.Series(numbers), pl.Series(numbers)):
+        np.testing.assert_array_equal(read_times(values, 2), of_file)
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "CEST", "local time"])
 @pytest.mark.parametrize("day", ["2024-03-01", "01.03.2024", "1 March 2024"])

@@ -16,6 +16,8 @@ ALWAYS_LEARNED = -1
 # Days a row must share, on average, with others: else the column is no time of days.
 _LEAST_A_DAY = 2.0
 _FEW_DAYS = 20
+# Numbers from here on may be dates such as 20240131.
+_FIRST_DATE = 10_000_101
 # Numbers of days from 1980 to 2059, and names of columns of times.
 _DAYS_SINCE_1970 = 3_652, 32_872
 _TIME_NAME = re.compile(
@@ -212,13 +214,13 @@ def read_times(time: Any, n_rows: int) -> np.ndarray:
 
     Dates of numpy, pandas, polars and datetime, and text that a column of times in a file may hold,
     are dates; those with a zone count by their own clock. Text that is numbers throughout is
-    numbers. Warns where days may be before months or after them. Raises `InputError` naming the row
-    of a value that is missing or no time.
+    numbers; numbers such as 20240131 are dates. Warns where days may be before months or after
+    them. Raises `InputError` naming the row of a value that is missing or no time.
     """
     array = one_a_row(with_zone(time), n_rows, "time")
     if array.dtype.kind == "M":
         return array.astype("M8[us]")
-    if array.dtype.kind in "iuf":
+    if array.dtype.kind in "iuf" and not (n_rows and array.min() >= _FIRST_DATE):
         return array.astype(np.float64)
     # Not at the top: polars takes a while to load, and other folds do without.
     from rareclass.tables.cells import is_text_type
