@@ -11,7 +11,7 @@ from rareclass.model.model_file import load_model
 
 @pytest.fixture(autouse=True)
 def without_baselines(monkeypatch):
-    """Plain methods beside a model take longer than most tests; `test_mibc` has them."""
+    """Plain methods beside a model take longer than most tests; `test_methods` has them."""
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
 
 

@@ -1,6 +1,5 @@
 """What the verbs say about bad input: exit code 2, one message, nothing written."""
 
-import gzip
 import os
 import shutil
 import zipfile
@@ -151,20 +150,10 @@ def parquet(table):
     return buffer.getvalue()
 
 
-PACKED = gzip.compress(purchases(30_000).write_csv().encode())
 THOUSANDS = [f"{k % 7 + 1},{k:03}\t{'yes' if k % 10 == 3 else 'no'}\n" for k in range(100)]
 NO_TABLES = [
     ("none.csv", None, ["no file"]),
-    ("empty.csv", b"", ["is empty (0 bytes)"]),
-    ("blank.csv", b"\n\n", ["holds no text"]),
-    ("bytes.csv", bytes(range(256)) * 10, ["not a text file"]),
-    ("array.json", b'[{"y": 1},\n {"y": 0}]', ["an array, where", "one object a line"]),
-    ("cut.csv.gz", PACKED[: len(PACKED) * 2 // 3], ["cut short or damaged"]),
-    ("fake.csv.gz", b"a,b\n1,2\n", ["named like a gzip file but is not one"]),
     ("empty.parquet", parquet(purchases(0)), ["no rows"]),
-    ("cut.parquet", parquet(purchases())[:2000], ["cut short or damaged"]),
-    ("fake.parquet", purchases().write_csv().encode(), ["not one"]),
-    ("headless.csv", b"1,2,0\n3,4,1\n", ["holds numbers, not column names"]),
     ("ragged.csv", b"a,b,fraud\n1,2,yes\n1,no\n", ["line 3 (row 2)"]),
     ("t.svmlight", b"1 3:1\n-1 what is this\n", ["line 2 is not svmlight"]),
     (

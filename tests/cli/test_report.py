@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from html import unescape
 
 import numpy as np
@@ -41,13 +42,23 @@ def text_of(page):
     return " ".join(re.sub(r"<[^>]+>", " ", page).replace("\u00a0", " ").split())
 
 
-@pytest.mark.sampled(2)
+@pytest.fixture(scope="module")
+def model_of(dated):
+    @cache
+    def fitted(*rule):
+        model = dated.parent / f"{len(rule) and rule[1].replace('/', '-')}.rareclass"
+        run("fit", dated, "-t", "fraud", "--time", "day", *QUICK, *rule, "-o", model)
+        return model
+
+    return fitted
+
+
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rule", [(), ("--alerts", "30/1000"), ("--alerts", "8/day")])
 def test_promises_are_judged_as_evaluate_does_by_days_and_rows_without_a_class(
-    dated, tmp_path, rule
+    dated, model_of, tmp_path, rule
 ):
-    model, out = tmp_path / "m.rareclass", tmp_path / "r.html"
-    run("fit", dated, "-t", "fraud", "--time", "day", *QUICK, *rule, "-o", model)
+    model, out = model_of(*rule), tmp_path / "r.html"
     told, shown = json_of("evaluate", model, dated), json_of("report", model, dated, "-o", out)
     assert (shown["promises"], shown["advice"]) == (told["promises"], told["advice"])
     assert all(each["verdict"] in out.read_text() for each in told["promises"])
@@ -57,29 +68,31 @@ def test_promises_are_judged_as_evaluate_does_by_days_and_rows_without_a_class(
     assert ("Promised and measured" in out.read_text()) == bool(told["promises"])
 
 
-def test_rows_without_a_time_are_left_out_of_the_counts_of_alerts_alone(dated, tmp_path):
-    model, table, out = tmp_path / "m.rareclass", pl.read_csv(dated), tmp_path / "r.html"
-    run("fit", dated, "-t", "fraud", "--time", "day", *QUICK, "--alerts", "8/day", "-o", model)
-    places, random = pl.int_range(table.height), np.random.default_rng(0)
-    for n in (1, 2, 30, 120, table.height):
-        lacks = places.is_in(random.choice(table.height, n, replace=False))
-        empty = pl.when(lacks).then(None).otherwise("day").alias("day")
-        table.with_columns(empty).write_csv(tmp_path / "gaps.csv")
-        table.filter(~lacks).write_csv(tmp_path / "fewer.csv")
-        told = json_of("evaluate", model, tmp_path / "gaps.csv")
-        words = ("report", model, tmp_path / "gaps.csv", "-o", out, "--overwrite")
-        assert json_of(*words)["promises"] == told["promises"]
-        assert told["n_rows"] == table["fraud"].count()
-        if n == table.height:
-            assert (told["n_rows_without_time"], told["alert_budget"]) == (0, None)
-            continue
-        fewer = json_of("evaluate", model, tmp_path / "fewer.csv")
-        assert (told["n_rows_without_time"], fewer["n_rows_without_time"]) == (n, 0)
-        assert told["alert_budget"] == fewer["alert_budget"]
-        assert told["promises"][2:] == fewer["promises"][2:]
-        assert "no time and w" in text_of(out.read_text())
-        done = invoke("evaluate", model, tmp_path / "gaps.csv", "--time", "day")
-        refusal(done, ErrorKind.CELL, "--time day: an empty cell at row")
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("n", [1, 2, 120, 30, 240])
+def test_rows_without_a_time_are_left_out_of_the_counts_of_alerts_alone(
+    dated, model_of, tmp_path, n
+):
+    model, table, out = model_of("--alerts", "8/day"), pl.read_csv(dated), tmp_path / "r.html"
+    chosen = np.random.default_rng(n).choice(table.height, n, replace=False)
+    lacks = pl.int_range(pl.len()).is_in(chosen)
+    empty = pl.when(lacks).then(None).otherwise("day").alias("day")
+    table.with_columns(empty).write_csv(tmp_path / "gaps.csv")
+    table.filter(~lacks).write_csv(tmp_path / "fewer.csv")
+    told = json_of("evaluate", model, tmp_path / "gaps.csv")
+    shown = json_of("report", model, tmp_path / "gaps.csv", "-o", out)
+    assert shown["promises"] == told["promises"]
+    assert told["n_rows"] == table["fraud"].count()
+    if n == table.height:
+        assert (told["n_rows_without_time"], told["alert_budget"]) == (0, None)
+        return
+    fewer = json_of("evaluate", model, tmp_path / "fewer.csv")
+    assert (told["n_rows_without_time"], fewer["n_rows_without_time"]) == (n, 0)
+    assert told["alert_budget"] == fewer["alert_budget"]
+    assert told["promises"][2:] == fewer["promises"][2:]
+    assert "no time and w" in text_of(out.read_text())
+    done = invoke("evaluate", model, tmp_path / "gaps.csv", "--time", "day")
+    refusal(done, ErrorKind.CELL, "--time day: an empty cell at row")
 
 
 @pytest.mark.sampled(0)

@@ -1,9 +1,10 @@
-"""``rareclass review``: from a list to verdicts to the next list; bad input is named."""
+"""Rows that people check: lists of `rareclass review` and `rareclass audit`, and verdicts."""
 
+import numpy as np
 import polars as pl
 import pytest
 
-from command_line import invoke, run
+from command_line import invoke, run, run_with_json
 from faults import refusal
 from made_tables import purchases
 from rareclass.errors import ErrorKind
@@ -84,14 +85,11 @@ def test_verdicts_that_are_refused(unlabelled, tmp_path):
     sheet = tmp_path / "list.csv"
     review(unlabelled, "--budget", 5, "--list", sheet)
     before = (tmp_path / "j.jsonl").read_bytes()
-    for changed, kind, fact in (
-        ({"row": "o-none"}, ErrorKind.ROWS, "o-none"),
-        ({"verdict": "maybe"}, ErrorKind.LABELS, "maybe"),
-    ):
-        kept = pl.read_csv(sheet)
-        filled(sheet, **changed)
-        refusal(review(unlabelled, "--verdicts", sheet), kind, fact, "list.csv, row 1")
-        kept.write_csv(sheet)
+    kept = pl.read_csv(sheet)
+    filled(sheet, verdict="maybe")
+    done = review(unlabelled, "--verdicts", sheet)
+    refusal(done, ErrorKind.LABELS, "maybe", "list.csv, row 1")
+    kept.write_csv(sheet)
     assert (tmp_path / "j.jsonl").read_bytes() == before
     rows = filled(sheet)
     reviewed(unlabelled, "--verdicts", sheet)
@@ -103,20 +101,9 @@ def test_verdicts_that_are_refused(unlabelled, tmp_path):
     assert ReviewJournal(tmp_path / "j.jsonl").verdicts[rows["review row"][0]].label == other
 
 
-@pytest.mark.parametrize(
-    ("words", "kind", "fact"),
-    [
-        (("--budget", 0), ErrorKind.SETTING, "0"),
-        (("--teaches", 0.8, "--random", 0.5), ErrorKind.SETTING, "0.8"),
-        (("--positive", "fraudulent"), ErrorKind.LABELS, "fraudulent"),
-        (("--id", "none"), ErrorKind.MISSING_COLUMN, "none"),
-        (("--target", "none"), ErrorKind.MISSING_COLUMN, "none"),
-    ],
-)
-def test_bad_options(unlabelled, words, kind, fact):
-    given = ["--target", "fraud"] if "--target" not in words else []
-    path = unlabelled.parent / "j.jsonl"
-    refusal(invoke("review", unlabelled, "--journal", path, *given, *words), kind, fact)
+def test_bad_options(unlabelled):
+    refusal(review(unlabelled, "--teaches", 0.8, "--random", 0.5), ErrorKind.SETTING, "0.8")
+    refusal(review(unlabelled, "--positive", "fraudulent"), ErrorKind.LABELS, "fraudulent")
 
 
 def test_the_journal_of_another_table_or_model(unlabelled, fitted, tmp_path):
@@ -149,3 +136,65 @@ def test_rows_without_labels_need_a_model_or_a_named_label(unlabelled, tmp_path)
     words = ["--journal", tmp_path / "j.jsonl", "--budget", 5]
     refusal(invoke("review", unlabelled, "-t", "is_theft", *words), ErrorKind.MISSING_COLUMN)
     run("review", unlabelled, "-t", "is_theft", *words, "--positive", "yes")
+
+
+QUICK = ("--members", "logistic regression", "--repeats", "1", "--top", "8")
+
+
+@pytest.fixture
+def data(tmp_path):
+    rows = purchases().with_columns(amount=pl.col("amount") + 60.0 * (pl.col("fraud") == "yes"))
+    fraud = rows["fraud"].to_list()
+    for row in (3, 13, 23):
+        fraud[row] = "no"
+    rows = rows.with_columns(fraud=pl.Series(fraud))
+    twin = rows[33:34].with_columns(fraud=pl.lit("no"), order=pl.lit("twin"))
+    path = tmp_path / "orders.csv"
+    pl.concat([rows, twin]).write_csv(path)
+    return path
+
+
+def test_the_list_names_rows_and_the_summary_has_the_estimates(data, tmp_path):
+    out = tmp_path / "suspects.csv"
+    words = ("audit", data, "--target", "fraud", "--id", "order", "--out", out, *QUICK)
+    shown, written = run_with_json(*words)
+    listed = pl.read_csv(out)
+    missed = listed.filter(pl.col("suspect") == listed["suspect"][0])
+    assert {24, 241} <= set(missed["row"])
+    assert listed.height == 16
+    assert missed.row(by_predicate=pl.col("row") == 241, named=True)["contradicts"] == 34
+    assert missed["name"][missed["row"].to_list().index(241)] == "twin"
+    most = written["missed"]["most"]
+    assert 4 <= most <= 20
+    assert len(written["rows"]) == 16
+    limit = f"At most {most:,.0f} rows (95% confidence, if labels are wrong at random)"
+    assert all(fact in shown for fact in (str(out), limit, "twin"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "kind", "fact"),
+    [
+        (None, ("--positive", "maybe"), ErrorKind.LABELS, "maybe"),
+        ("no", (), ErrorKind.LABELS, "no"),
+        ("", (), ErrorKind.LABELS, "--target"),
+        (None, ("--id", "ordre"), ErrorKind.MISSING_COLUMN, "ordre"),
+        (None, ("--members", "forest of one"), ErrorKind.SETTING, "forest of one"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_written(data, labels, options, kind, fact):
+    if labels is not None:
+        pl.read_csv(data).with_columns(fraud=pl.lit(labels or None)).write_csv(data)
+    out = data.parent / "suspects.csv"
+    refusal(invoke("audit", data, "--target", "fraud", "--out", out, *options), kind, fact)
+    assert not out.exists()
+
+
+def test_a_single_rare_row_and_rows_without_columns_are_refused(data, tmp_path):
+    rows = pl.read_csv(data)
+    one = np.where(np.arange(rows.height) == 7, "yes", "no").tolist()
+    rows.with_columns(fraud=pl.Series(one)).write_csv(data)
+    words = ("--target", "fraud", "--out", tmp_path / "suspects.csv")
+    refusal(invoke("audit", data, *words), ErrorKind.TOO_FEW_ROWS)
+    sparse = tmp_path / "rows.svmlight"
+    sparse.write_text("1 1:0.5\n0 2:1\n0 1:2\n")
+    refusal(invoke("audit", sparse, *words), ErrorKind.FILE_FORMAT)

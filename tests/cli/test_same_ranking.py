@@ -79,7 +79,7 @@ TYPED = {
 OTHER_PLACES = {"columns in another order", "true and false as 1 and 0"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", list(METHODS))
 @pytest.mark.parametrize("change", [*SAME, *TYPED])
 def test_scores_stay(tmp_path, plain, change, method):

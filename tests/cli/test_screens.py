@@ -54,7 +54,7 @@ STATES = {
 @pytest.mark.parametrize("state", STATES)
 def test_work_is_done_whatever_happens_to_the_screen(tmp_path, state):
     country, fraud = pl.col("country") + "ł", pl.when(pl.int_range(pl.len()) > 19).then("fraud")
-    table = purchases().with_columns(country=country, fraud=fraud).rename({"fraud": "Betrug é"})
+    table = purchases(120).with_columns(country=country, fraud=fraud).rename({"fraud": "Betrug é"})
     table.write_csv(tmp_path / "ł.csv")
     streams, environment = STATES[state]
     command = ["bash", "-c", f'"$0" "$@" {streams}', sys.executable, "-c", RUN]

@@ -4,6 +4,8 @@ import gzip
 import json
 import re
 import warnings
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -12,8 +14,10 @@ import pytest
 from cli.conftest import facts_of, learned
 from command_line import invoke, printed, run, run_with_json, says, scores_of
 from made_tables import purchases
+from rareclass.cli.fit import fit_and_save
 from rareclass.findings import FindingKind, finding_of
-from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings
+from rareclass.fit.auto_method import AutoMethod
+from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings, write_payments
 from rareclass.model.evaluate import evaluate_file
 from rareclass.model.model_file import load_model
 
@@ -149,20 +153,23 @@ def test_rows_without_target_are_counted(tmp_path):
 
 
 @pytest.mark.usefixtures("without_drawing")
-def test_demo_runs_all_of_it(tmp_path, monkeypatch):
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("method", [AutoMethod(), AutoMethod(members=("mibc",))])
+def test_demo_runs_all_of_it(tmp_path, monkeypatch, method):
     few = PaymentSettings(n_days=16, payments_a_day=100, n_cards=100, n_shops=20)
-    monkeypatch.setattr("rareclass.fit.demo.PAYMENTS", few)
+    monkeypatch.setattr("rareclass.fit.demo.write_payments", partial(write_payments, settings=few))
+
+    def fit(console, table, out, settings):
+        return fit_and_save(console, table, out, replace(settings, method=method))
+
+    monkeypatch.setattr("rareclass.cli.demo.fit_and_save", fit)
     folder = tmp_path / "demo"
     result, told = run_with_json("demo", "--out", folder)
     assert len(told["alerts"]) == 3
     assert all((folder / name).is_file() for name in FILES)
     frauds = pl.read_csv(folder / TEST_NAME).filter(fraud=1)["amount"]
-    says(result, f"{len(frauds)} frauds with amounts of {frauds.sum():,.0f}", *FILES)
-    says(
-        result,
-        "RareClassifier first 50",
-        *(told["peer"] + way for way in (" first 50", " above .5")),
-    )
+    named = "RareClassifier first 50", *(told["peer"] + way for way in (" first 50", " above .5"))
+    says(result, f"{len(frauds)} frauds with amounts of {frauds.sum():,.0f}", *FILES, *named)
     assert "<title>" in (folder / REPORT_NAME).read_text()
 
 

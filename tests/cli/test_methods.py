@@ -1,19 +1,27 @@
-"""``rareclass fit --method ordinal-rankrc``, its options, and the verbs on its model files."""
+"""One method: ordered levels and MIBC, the verbs on their models, and plain methods beside them."""
+
+import re
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from cli.conftest import facts_of, fit_in_vain
-from command_line import fit_in, invoke, run, run_with_json, says
+from command_line import QUICK, fit_in, invoke, printed, run, run_with_json, says
 from draws import quick
 from faults import refusal
+from made_tables import purchases
 from rareclass.cli.evaluate import print_confusion
 from rareclass.cli.screen import output
 from rareclass.errors import ErrorKind
+from rareclass.fit.hold_out import baselines
+from rareclass.fit.method import EncodedRows
 from rareclass.machine import track
 from rareclass.model.decisions import Confusion
-from rareclass.model.model_file import load_model
 from rareclass.opening import load
 
 METHOD = ("--method", "ordinal-rankrc")
@@ -85,14 +93,8 @@ def test_scores_have_a_level(days, tmp_path):
     np.testing.assert_allclose(found, scores.select(chances).to_numpy(), atol=1e-12)
     assert scores["level"].dtype == pl.Int64
     assert model.predict(days.new).tolist() == scores["level"].cast(str).to_list()
-    called = np.searchsorted(model.thresholds, scores["score"])
-    assert called.tolist() == scores["level"].to_list()
-    assert scores["percentile"].is_between(0, 100).all()
     n_zero = int((scores["level"] == 0).sum())
     assert f"Scored 300 rows; rows called each level: 0 ({n_zero})" in result
-    days = stays(seed=1)["days"]
-    longest = scores.filter(days == 3)["score"].mean()
-    assert longest > scores.filter(days == 0)["score"].mean()
 
 
 def test_evaluate_prints_and_writes_the_same_numbers(days, tmp_path):
@@ -117,15 +119,9 @@ def test_words_in_a_given_order(risks, tmp_path):
     assert facts_of(model)["levels"] == list(WORDS)
     run("score", model, risks, "-o", out)
     assert set(pl.read_parquet(out)["level"]) <= set(WORDS)
-    turned = tmp_path / "turned.rareclass"
-    run(*fit[:-1], turned, "--levels", "high,medium,low")
-    one, other = load_model(model), load_model(turned)
-    X = one.encoder.transform(pl.read_parquet(risks))
-    ranks, turned_ranks = one.estimator.score_samples(X), other.estimator.score_samples(X)
-    assert np.corrcoef(ranks, turned_ranks)[0, 1] < -0.99
 
 
-def test_labels_that_are_no_levels(days, risks, tmp_path):
+def test_labels_that_are_no_levels(risks):
     words = (risks, "-t", "risk", *METHOD)
     said = fit_in_vain(*words)
     says(said, "row 1 of the target 'risk': 'low' is text", "--levels")
@@ -134,11 +130,6 @@ def test_labels_that_are_no_levels(days, risks, tmp_path):
         says(fit_in_vain(*words, "--levels", levels), wrong, "--levels low,medium,high")
     said = fit_in_vain(*words, "--levels", "low,high")
     assert "of the target 'risk': 'medium' is not among the levels 'low', 'high'" in said
-    for level, wrong in ((2, "one class only: '2' in all 300 rows"), (None, "No row has a target")):
-        stays().with_columns(days=pl.lit(level)).write_csv(tmp_path / "t.csv")
-        assert wrong in fit_in_vain(tmp_path / "t.csv", "-t", "days", *METHOD)
-    said = fit_in_vain(days.train, "-t", "age", *METHOD)
-    says(said, "different numbers in 300 rows, a measurement rather than levels", "Bin")
 
 
 def test_a_new_file_with_other_levels(days, tmp_path):
@@ -196,3 +187,99 @@ def test_brackets_in_a_progress_line_are_no_markup(monkeypatch, capsys):
         advance(1, "row [2]")
     shown = capsys.readouterr().err
     assert "Reading [red]t[bold].csv" in shown
+
+
+@pytest.fixture(scope="session")
+def mibc(tmp_path_factory):
+    words = ("--target", "fraud", "--method", "mibc", "--details")
+    return fit_in(tmp_path_factory.mktemp("mibc"), purchases(), purchases(seed=1), *words)
+
+
+def test_fit_says_what_it_chose_and_guarantees(mibc):
+    said = mibc.printed
+    metadata = facts_of(mibc.model)
+    says(said, f"Cost C = {metadata['C']:.4g} (10^", "chosen by cross-validation")
+    says(
+        said, "Covariance of the majority: full, ", f"Solver: {metadata['solver']['status']} after"
+    )
+    assert f"false-positive rate at most {1 - metadata['specificity_bound']:.1%} at" in said
+    assert "trained again on all rows with this C" in " ".join(said.split())
+    assert "Landmarks" not in said
+    assert "\x1b[" not in said
+    assert metadata["method"] == "mibc"
+    assert metadata["solver"]["duality_gap"] <= 1e-6
+
+
+@pytest.mark.parametrize("covariance", quick(1, ["factor", "diagonal"]))
+def test_covariance_and_cost_are_taken(mibc, tmp_path, covariance):
+    result = run(
+        "fit", mibc.train, "-t", "fraud", "--method", "mibc", "--cost", "10^-1",
+        "--covariance", covariance, "--details", "--out", tmp_path / "m.rareclass",
+    )  # fmt: skip
+    says(result, "Cost C = 0.1 (10^-1), given", f"Covariance of the majority: {covariance}, ")
+    assert facts_of(tmp_path / "m.rareclass")["C"] == 0.1
+
+
+def test_no_rare_row_may_be_wrong(tmp_path):
+    words = ("--target", "fraud", "--method", "mibc", "--cost", "inf")
+    purchases().write_csv(tmp_path / "t.csv")
+    table = purchases()
+    far = pl.col("amount") + 500 * (pl.col("fraud") == "yes")
+    table.with_columns(far).write_csv(tmp_path / "apart.csv")
+    result = run(
+        "fit", tmp_path / "apart.csv", *words, "--details", "--out", tmp_path / "m.rareclass"
+    )
+    assert "Cost C = inf, given" in result
+    # Rare rows all around the mean of the others.
+    rng = np.random.default_rng(0)
+    around = pl.DataFrame(rng.normal(size=(400, 2)), schema=["a", "b"]).with_columns(
+        fraud=pl.when(pl.int_range(400) < 60).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    )
+    around.write_csv(tmp_path / "around.csv")
+    said = fit_in_vain(tmp_path / "around.csv", *words[2:], "--out", tmp_path / "n")
+    says(said, "hull", "--cost auto")
+
+
+@pytest.mark.thorough
+def test_rankrc_suggests_it_when_it_will_take_long(mibc, tmp_path, monkeypatch):
+    out = ("--out", tmp_path / "m.rareclass", "--overwrite")
+    words = ("--target", "fraud", "--method", "rankrc", "--lam", "1", *out)
+    monkeypatch.setattr("rareclass.fit.kernel_methods._QUESTION", 1e7)
+    said = run("fit", mibc.train, *words)
+    assert "RankRC is likely to take about" in said
+    assert said.index("mibc, a linear model") < said.index("held-out rows")
+    result = invoke("fit", mibc.train, "-t", "fraud", "--method", "mibc", *out)
+    assert "likely to take" not in result.stdout
+
+
+def test_they_are_scikit_learns_with_their_defaults():
+    random = np.random.default_rng(0)
+    y = (np.arange(400) % 10 == 0).astype(np.int16)
+    X = random.normal(size=(400, 3)) + y[:, None]
+    weight = random.integers(1, 3, 400).astype(float)
+    train, test = np.arange(400) < 300, np.arange(400) >= 300
+    parts = [EncodedRows(X[rows], y[rows], weight[rows]) for rows in (train, test)]
+    boosting, logistic = baselines([parts])
+    models = (HistGradientBoostingClassifier(random_state=0), LogisticRegression(max_iter=1000))
+    for found, model in zip((boosting, logistic), models, strict=True):
+        model.fit(X[train], y[train], sample_weight=weight[train])
+        scores = model.decision_function(X[test])
+        measures = roc_auc_score, average_precision_score
+        expected = [each(y[test], scores, sample_weight=weight[test]) for each in measures]
+        assert [found.auc, found.average_precision] == pytest.approx(expected)
+        assert found.seconds > 0.0
+    thin = sparse.csr_matrix(X)
+    alone = baselines([[EncodedRows(thin[rows], y[rows], None) for rows in (train, test)]])
+    assert [each.name for each in alone] == ["logistic regression"]
+
+
+@pytest.mark.sampled(0)
+def test_a_line_each_unless_they_are_not_wanted(train_csv, monkeypatch):
+    monkeypatch.setattr("rareclass.fit.training.baselines", baselines)
+    words = ("fit", train_csv, "-t", "fraud", "-o", train_csv.parent / "m.rareclass", "--overwrite")
+    done = printed(*words, "--method", "mibc")
+    assert re.search(r"^histogram boosting +0\.\d{3} ", done, re.MULTILINE)
+    assert re.search(r"^logistic regression +0\.\d{3} ", done, re.MULTILINE)
+    for others in (("--method", "mibc", "--no-baseline"), QUICK):
+        done = run(*words, *others)
+        assert "Baseline" not in done
