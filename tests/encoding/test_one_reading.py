@@ -389,7 +389,7 @@ def of_stream(path, reading):
 KINDS_OF_STREAM = {"number": "number", "string": "category"}
 
 
-@draws(300)
+@draws(120)
 @given(st.lists(st.sampled_from(VALUES), min_size=1, max_size=3), st.sampled_from(READINGS))
 @example([1.5, True], CellReading("number"))
 @example([3, np.True_], CellReading("number"))

@@ -45,7 +45,7 @@ def table(seed, n=400):
     return found.reset_index(drop=True)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("seed", range(20))
 def test_the_command_line_and_python_learn_the_same_model(seed, tmp_path):
@@ -67,6 +67,7 @@ def test_the_command_line_and_python_learn_the_same_model(seed, tmp_path):
     assert (scores.nunique() == 1).all()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", [0, 2])
 def test_copies_are_weights_and_stand_where_the_first_of_them_does(seed):
     """Rows given once, by weight, in the order in which they first appear."""

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+from draws import draws
 from faults import refused
 from rareclass import RankRC, RareClassifier
 from rareclass.decide import CalibratedRanker
@@ -29,7 +30,7 @@ WORDS = ["1", "1.0", "01", "0", "-1", "10", "9", "Yes", "yes", "no", "b\u200b", 
 labels_of_rows = st.dictionaries(st.sampled_from(WORDS), st.integers(1, 6), min_size=1).map(
     lambda counts: [label for label, n in counts.items() for _ in range(4 * n)]
 )
-as_they_come = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+as_they_come = settings(draws(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
