@@ -45,7 +45,7 @@ MOST_CODE = {
     "kernels": 590,
     "labels": 869,
     "metrics": 2091,
-    "model": 3908,
+    "model": 3904,
     "moments": 1536,
     "online": 2318,
     "ranking": 3640,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1905,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_289, "tests": 53_922, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_286, "tests": 53_940, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -79,15 +79,33 @@ def test_alerts_of_days_that_differ_are_tested_by_day():
     counts = np.random.default_rng(0).negative_binomial(2, 0.2, (500, 14))
     day, share = np.repeat(np.arange(14), 200), 8 / 200
     called = (np.tile(np.arange(200), 14) < counts[:, day])[:200]
-    rows = [ScoredRows(np.arange(2800) % 2, each * 1.0).cuts(day * 1.0) for each in called]
+    rows = [ScoredRows(np.arange(2800) % 2, each * 1.0) for each in called]
+    cuts = (each.cuts(day * 1.0) for each in rows)
     found = (
-        AlertsAPeriod.of(each, each.time, "day").interval(each, each.at(0.5), 0.95) for each in rows
+        AlertsAPeriod.of(each, each.time, "day").interval(each, each.at(0.5), 0.95) for each in cuts
     )
     assert np.mean([low <= 8 <= high for _, low, high in found]) >= 0.9
-    limits = [evaluate._share_of_alerts(each, day, 0.95)[1:] for each in called]
-    assert np.mean([low <= share <= high for low, high in limits]) >= 0.9
-    limits = [evaluate._share_of_alerts(each, None, 0.95)[1:] for each in called]
-    assert np.mean([low <= share <= high for low, high in limits]) < 0.75
+    for time, is_held in ((day * 1.0, True), (None, False)):
+        found = (evaluate._share_of_alerts(DatedRows(each, time), 0.5)(0.95) for each in rows)
+        held = np.mean([low <= share <= high for _, low, high in found])
+        assert held >= 0.9 if is_held else held < 0.75
+
+
+@pytest.mark.parametrize("n_groups", [20, 60, 300])
+@pytest.mark.parametrize("tail", [1.3, 9.0])
+def test_the_share_of_alerts_of_groups_holds_the_truth_and_is_that_of_the_report(n_groups, tail):
+    """Rows of a group have nearly one score, and some groups are large."""
+    random, threshold, held = np.random.default_rng(n_groups), stats.norm.isf(0.05), []
+    for _ in range(100):
+        size = np.minimum(1 + random.pareto(tail, n_groups) * 4, 300).astype(int)
+        group = np.repeat(np.arange(n_groups), size)
+        scores = 0.95 * random.normal(size=n_groups)[group] + 0.31 * random.normal(size=len(group))
+        rows = ScoredRows((np.arange(len(group)) % 2).astype(np.int16), scores, group=group)
+        found = evaluate._share_of_alerts(DatedRows(rows), threshold)(0.95)
+        held.append(found.low <= 0.05 <= found.high)
+    assert np.mean(held) >= 0.9
+    table = ThresholdTable.of(rows.y, scores, own=threshold, groups=group)
+    assert np.allclose(table.amounts.at(table.own), np.multiply(found, 1e4))
 
 
 @pytest.mark.parametrize("groups", [1, 4])

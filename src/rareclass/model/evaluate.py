@@ -17,7 +17,6 @@ from rareclass.encoding.typed_table import read_as_trained
 from rareclass.errors import counted, no_rows
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import (
-    WeightedRate,
     difference_interval,
     exact_interval,
     normal_quantile,
@@ -222,15 +221,8 @@ def judge_promises(model: Model, rows: ScoredRows, every: DatedRows) -> Promises
         if rule.met:
             found += _of_rule(rule, rule.wanted, rows, every)
     elif model.stated_prevalence is None:
-        found += _of_alerts(model, every.rows.scores > model.threshold, _place(every))
+        found += _of_alerts(model, every)
     return Promises(tuple(found))
-
-
-def _place(every: DatedRows) -> NDArray[np.intp] | None:
-    """Return the number of the group, or else the day, of each row; None where neither is known."""
-    if every.rows.group is not None:
-        return np.unique(every.rows.group, return_inverse=True)[1]
-    return None if every.time is None else covered_periods(every.time, "day").place
 
 
 def _of_ranking(model: Model, rows: ScoredRows) -> Iterator[Promise]:
@@ -254,34 +246,37 @@ def _at_level(found: Interval, level: float) -> Interval:
     return widened(found, normal_quantile(level) / normal_quantile(_LEVEL))
 
 
-def _of_alerts(
-    model: Model, called: NDArray[np.bool_], place: NDArray[Any] | None
-) -> Iterator[Promise]:
+def _of_alerts(model: Model, every: DatedRows) -> Iterator[Promise]:
     """Yield the promise of as many alerts as on the rows that the threshold was set on."""
-    rate = alert_rate(model, int(called.sum()), len(called))
+    scores = every.rows.scores
+    rate = alert_rate(model, int((scores > model.threshold).sum()), len(scores))
     if rate is not None:
-        often, now = 1e4 * rate.expected.value, partial(_share_of_alerts, called, place)
+        often, now = 1e4 * rate.expected.value, _share_of_alerts(every, model.threshold)
         then, after = (partial(_times, 1e4, each) for each in (rate.held_out.interval, now))
         yield Promise.judged("Alerts in 10,000 rows", then, after, often / 2, 2 * often, _AMOUNT)
 
 
-def _by_place(alerts: NDArray[Any], size: NDArray[Any], level: float) -> Interval:
-    """Student's interval of alerts a unit of size, by places; of Poisson's variance at least."""
+def _by_day(alerts: NDArray[Any], size: NDArray[Any], level: float) -> Interval:
+    """Student's interval of alerts a row, by days; of Poisson's variance at least."""
     n, rate = len(alerts), float(alerts.sum() / size.sum())
     variance = max(float(np.square(alerts - rate * size).sum()) / (n - 1), float(alerts.mean()))
     reach = float(special.stdtrit(n - 1, 0.5 + level / 2.0) * np.sqrt(variance / n) / size.mean())
     return Interval(rate, max(rate - reach, 0.0), rate + reach)
 
 
-def _share_of_alerts(
-    called: NDArray[np.bool_], place: NDArray[Any] | None, level: float
-) -> Interval:
-    """Interval of the share of alerts: of rows and, where `place` is known, of days or groups."""
-    exact = WeightedRate.counted(float(called.sum()), len(called)).interval(level)
-    if place is None or not place.any():
-        return exact
-    alike = _by_place(np.bincount(place, called), np.bincount(place), level)
-    return Interval(exact.value, min(exact.low, alike.low), max(exact.high, alike.high))
+def _share_of_alerts(every: DatedRows, threshold: float) -> AtLevel:
+    """Interval of the share of alerts: of rows or groups and, where times are known, of days."""
+    rate, called = every.rows.rate_above(threshold), every.rows.scores > threshold
+    day = np.zeros(1) if every.time is None else covered_periods(every.time, "day").place
+
+    def at_level(level: float) -> Interval:
+        exact = rate.interval(level)
+        if not day.any():
+            return exact
+        alike = _by_day(np.bincount(day, called), np.bincount(day), level)
+        return Interval(exact.value, min(exact.low, alike.low), max(exact.high, alike.high))
+
+    return at_level
 
 
 def _times(factor: float, share: AtLevel, level: float) -> Interval:
@@ -305,12 +300,9 @@ def _of_rule(
             share, most = partial(exact_interval, here.n_above, here.n_periods), budget.allowed
             yield Promise.judged(f"Share of {budget.period}s over", most, share, highest=most)
     elif rule.batch is not None:
-        share, name = (
-            partial(_share_of_alerts, called, _place(every)),
-            f"Alerts in {rule.batch:,} rows",
-        )
-        per_batch = partial(_times, rule.batch, share)
-        yield Promise.judged(f"{name}, at most", limit, per_batch, highest=limit, digits=_AMOUNT)
+        name = f"Alerts in {rule.batch:,} rows, at most"
+        found = partial(_times, rule.batch, _share_of_alerts(every, rule.threshold))
+        yield Promise.judged(name, limit, found, highest=limit, digits=_AMOUNT)
     elif measure is not None:
         of_rows = partial(decision_row, "", rows, rule.threshold)
         name, at_most = measure.replace("_", " ").capitalize(), measure == "false_positive_rate"
@@ -389,9 +381,9 @@ def evaluate_file(
     if isinstance(decision, RareDecision):
         threshold, rare, rule = content.threshold, rows.y == 1, content.facts.rule
         called = dated.rows.scores > threshold
-        rate, place = alert_rate(content, int(called.sum()), len(called)), _place(dated)
-        if rate is not None and place is not None:
-            rate = replace(rate, by_place=_share_of_alerts(called, place, _LEVEL))
+        rate = alert_rate(content, int(called.sum()), len(called))
+        if rate is not None and (dated.rows.group is not None or dated.time is not None):
+            rate = replace(rate, by_place=_share_of_alerts(dated, threshold)(_LEVEL))
         promises = judge_promises(content, rows, dated)
         if dated.time is not None and rule is not None and rule.budget is not None:
             budget = rule.budget.on(dated.time, called)

@@ -117,6 +117,14 @@ class ScoredRows(NamedTuple):
         rows = self.y == 1, self.scores, self.weight, time
         return HeldOutCuts.read(*rows, groups=self.group, may_tie=True)
 
+    def rate_above(self, threshold: float) -> WeightedRate:
+        """Count the rows above a threshold; those of a group, and of a weight, count together."""
+        rate = WeightedRate.of(self.scores, threshold, self.y == 1, self.weight)
+        if self.group is None:
+            return rate
+        unit = self.cuts().row_unit
+        return rate._replace(rare_unit=unit, majority_unit=unit)
+
     def tests_at(self, threshold: float) -> tuple[Test, Test, Test]:
         """Return hits and trials of precision, recall and false-positive rate above a threshold."""
         if self.group is not None:

@@ -303,11 +303,8 @@ def alert_rate(model: Model, n_alerts: int, n_rows: int) -> AlertRate | None:
     """
     held, rule, rate, alike = model.held_out, model.facts.rule, None, 1.0
     if held is not None:
-        rate = WeightedRate.of(held.scores, model.threshold, held.y == 1, held.weight)
-        if held.group is not None:
-            cuts = held.cuts()
-            alike, unit = cuts.alike, cuts.row_unit
-            rate = rate._replace(rare_unit=unit, majority_unit=unit)
+        rate = held.rate_above(model.threshold)
+        alike = 1.0 if held.group is None else held.cuts().alike
     n_held = 0.0 if rate is None else rate.n_rare + rate.n_majority
     if rule is not None and not np.isclose(n_held, rule.rows):
         rate = WeightedRate.counted(rule.alerts, rule.rows)
