@@ -43,7 +43,7 @@ def test_the_limit_is_the_largest_number_that_is_probable_at_every_threshold(n, 
     assert most <= len(other)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("shape", "counts", "share"),
     quick(len(QUICK), [*QUICK, *(cell for cell in SIMULATED if cell not in QUICK)]),

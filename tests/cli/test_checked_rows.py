@@ -1,5 +1,7 @@
 """Labels that are not all known: `--journal` of checked rows, and `--missed-cases`."""
 
+from functools import cache
+
 import numpy as np
 import polars as pl
 import pytest
@@ -20,15 +22,19 @@ from rareclass.review.estimates import evaluate_checked, import_checks, read_che
 from rareclass.review.table import read_review_table
 
 
+@cache
+def scored_month(path):
+    model, rows = load_model(path), purchases(600, seed=7)
+    return model, rows, model.score_samples(rows.drop("fraud"))
+
+
 class Month:
     def __init__(self, fitted, folder, n_random=90):
         self.folder, self.model_path = folder, fitted.model
-        self.model = load_model(self.model_path)
-        rows = purchases(600, seed=7)
+        self.model, rows, self.scores = scored_month(self.model_path)
         self.y, self.keys = (rows["fraud"] == "yes").to_numpy(), rows["order"].to_list()
         self.table = folder / "month.csv"
         rows.drop("fraud").write_csv(self.table)
-        self.scores = self.model.score_samples(self.table)
         alerts = np.flatnonzero(self.scores > self.model.threshold)
         others = np.setdiff1d(np.arange(600), alerts)
         drawn = np.random.default_rng(0).choice(others, n_random, replace=False)

@@ -153,6 +153,8 @@ def parquet(table):
 THOUSANDS = [f"{k % 7 + 1},{k:03}\t{'yes' if k % 10 == 3 else 'no'}\n" for k in range(100)]
 NO_TABLES = [
     ("none.csv", None, ["no file"]),
+    ("empty.csv", b"", ["is empty (0 bytes)"]),
+    ("array.json", b'[{"y": 1},\n {"y": 0}]', ["an array, where", "one object a line"]),
     ("empty.parquet", parquet(purchases(0)), ["no rows"]),
     ("ragged.csv", b"a,b,fraud\n1,2,yes\n1,no\n", ["line 3 (row 2)"]),
     ("t.svmlight", b"1 3:1\n-1 what is this\n", ["line 2 is not svmlight"]),

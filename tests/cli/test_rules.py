@@ -8,17 +8,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import facts_of
-from command_line import (
-    QUICK,
-    complaint,
-    invoke,
-    json_of,
-    printed,
-    run,
-    run_with_json,
-    says,
-    scores_of,
-)
+from command_line import QUICK, complaint, invoke, json_of, run, run_with_json, says, scores_of
 from draws import quick
 from faults import refusal
 from made_tables import purchases
@@ -241,7 +231,7 @@ def test_by_a_file_with_costs_and_days(fitted, tmp_path):
         pl.Datetime
     )
     table = purchases(seed=5).with_columns(days, at_stake=pl.col("amount") * 2)
-    table.write_csv(path)
+    table.with_columns(pl.col("day").dt.strftime("%d.%m.%Y 07:30")).write_csv(path)
     model = fitted.model
     done = run("threshold", model, path, "--cost", "fp=20,fn=at_stake")
     rare = (table["fraud"] == "yes").to_numpy()
@@ -252,21 +242,6 @@ def test_by_a_file_with_costs_and_days(fitted, tmp_path):
     done = run("threshold", model, path, "--alerts", "2/day", "--time", "day")
     chosen = ThresholdRule.max_alerts(2).choose(rare, column, time=table["day"].to_numpy())
     says(done, f"Threshold {chosen.threshold:.4g}: rows", "Rule: alerts <= 2 a day")
-
-
-def test_days_of_a_file_are_read_as_fit_reads_them(fitted, tmp_path):
-    day = pl.Series("day", np.arange(240) % 20)
-    words = pl.format("{}.03.2026 07:30", (day + 1).cast(pl.String).str.zfill(2))
-    table = purchases(seed=5).with_columns(day, written=words)
-    path = tmp_path / "new.csv"
-    table.write_csv(path)
-    shown = []
-    for name in ("day", "written"):
-        done = printed("threshold", fitted.model, path, "--alerts=2/day", "--time", name)
-        kept = ("Threshold", "Precision", "Recall", "Called")  # days have other names
-        shown.append([line for line in done.splitlines() if line.strip().startswith(kept)])
-    assert shown[0] == shown[1]
-    assert len(shown[0]) == 4
 
 
 BY_DAY = ("--alerts=2/day", "--time=x")

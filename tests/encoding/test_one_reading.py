@@ -44,6 +44,7 @@ from rareclass.tables.frames import series_of_objects
 from rareclass.tables.reading import CellReading, read_cells, text_of_values
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_table
+from tables.readings import head_of
 
 N = 120
 NOISE = np.random.default_rng(0).normal(size=N)
@@ -171,9 +172,7 @@ def by_fit(table):
 
 
 def by_stream(path):
-    source = open_source(path)
-    batch = source.read(10_000)
-    source.close()
+    batch = head_of(path, n=10_000)
     assert batch is not None
     schema = find_schema(batch, "y")
     good, rejected = schema.check(batch)
@@ -336,6 +335,7 @@ def test_a_file_and_a_frame_are_read_alike(tmp_path_factory, odd, n_numbers, is_
 MOMENT = dt.datetime(2024, 3, 5, 10, 20, 30)
 VALUES = [
     None, "", "NA", " 7 ", "3.00", "-2", "10:20", "05/03/2024", "1,234", "word", "yes", " TRUE ",
+    "true", "none", 3.0, 20240305.0, "20240305.0",
     True, False, 7, 2.5, 20240305, 2**53 + 1, 2**70, -(10**400), Decimal("1.50"), np.float64(0.1),
     np.float32(0.5), np.int64(3), np.True_, DAY_OF, MOMENT, MOMENT.replace(tzinfo=UTC),
     MOMENT.replace(microsecond=5 * 10**5), MOMENT.time(), dt.time(1, 2, 3, 4), pd.Timestamp(MOMENT),
@@ -412,7 +412,8 @@ def test_a_cell_means_the_same_wherever_it_comes_from(tmp_path_factory, cells, r
     whole = REFUSED if REFUSED[0] in alone else alone
     y = [1] * len(cells)
     objects = np.array([*cells, None], dtype=object)[:-1]
-    pl.DataFrame({"x": series_of_objects("x", objects), "y": y}).write_parquet(folder / "t.parquet")
+    typed = pl.DataFrame({"x": series_of_objects("x", objects), "y": y})
+    typed.write_parquet(folder / "t.parquet")
     pl.DataFrame({"x": text, "y": y}).write_csv(folder / "t.csv")
     both = zip(known, text, strict=True)
     as_json = [c if type(c) in (str, bool, int, float) else each for c, each in both]
@@ -420,7 +421,9 @@ def test_a_cell_means_the_same_wherever_it_comes_from(tmp_path_factory, cells, r
     (folder / "t.jsonl").write_text("\n".join(lines))
     column = Column("x", "number", "", **vars(reading))
     assert of_request(as_json, column) == whole
-    assert of_frame(pd.DataFrame({"x": pd.Series(cells, dtype=object)}), column) == whole
+    objects = pd.DataFrame({"x": pd.Series(cells, dtype=object)})
+    for frame in (objects, typed, typed.to_arrow()):
+        assert of_frame(frame, column) == whole, type(frame)
     for path in folder.iterdir():
         assert read_as(reading, pl.concat(open_table(path).batches())["x"]) == whole, path
         if reading.reads_as != "date":

@@ -188,12 +188,12 @@ def quiet():
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("model", TRIED_OFTEN, ids=lambda each: repr(each)[:40])
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 def test_a_way_of_scikit_learn_takes_the_estimator(way, model):
     way(model, table("array"))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_a_way_of_scikit_learn_takes_data_frames(way, kind):

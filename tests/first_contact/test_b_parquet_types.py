@@ -25,6 +25,7 @@ from rareclass.tables.databases import DatabaseAddress, Query
 from rareclass.tables.reading import CellReading, read_cells
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_rows, open_table
+from tables.readings import head_of
 
 N = 60
 NOISE = np.random.default_rng(0).normal(size=N)
@@ -131,9 +132,7 @@ def test_a_type_that_can_be_read_is(tmp_path, name):
     assert read.frame["x"][0] == first
     held = open_rows(pa.table({"x": cells, "n": NOISE}))  # as a model scores a frame
     assert next(held.batches(["x"])).height == N
-    source = open_source(tmp_path / "t.parquet")
-    batch = source.read(N)
-    source.close()
+    batch = head_of(tmp_path / "t.parquet", n=N)
     find_schema(batch, "y").check(batch)
 
 
@@ -165,9 +164,7 @@ def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path, name):
     assert (column.kind, number.kind) == (of_frame.kind, "number")
     assert kind in column.why_dropped
     assert [each.name for each in trained(file, drop=["x"]).columns] == ["n"]
-    source = open_source(tmp_path / "t.parquet")
-    batch = source.read(N)
-    source.close()
+    batch = head_of(tmp_path / "t.parquet", n=N)
     assert find_schema(batch, "y").kinds["x"] == "unusable"
 
 
@@ -207,9 +204,7 @@ def test_the_first_rows_of_json_lines_say_for_all_which_columns_have_lists(
         for path in (tmp_path / "t.jsonl", tmp_path / "parts"):
             position, rejected, schema = None, [], None
             for _ in range(6):
-                source = open_source(path, position)
-                batch = source.read(8)
-                source.close()
+                batch = head_of(path, position, n=8)
                 position = json.loads(json.dumps(batch.position))
                 schema = schema or find_schema(batch, "y")
                 rejected += [*batch.rejected, *schema.check(batch)[1]]

@@ -229,7 +229,7 @@ def test_dates_that_are_not_read_are_noted(cells):
     assert kind_of_note(cells) is FindingKind.UNREAD_DATES
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", ["%d.%m.%y %H:%M", "%d-%m-%Y", "%Y-%m-%d", "%d/%m/%y", "%d %B %Y"])
 @pytest.mark.parametrize("row", [0, 7, 60, 199])
 @pytest.mark.parametrize("mistake", ["{} x", "99{}"])
@@ -244,7 +244,7 @@ def test_the_one_cell_that_is_no_date_is_named(way, row, mistake):
         read_times(cells, 200)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", WRITTEN)
 def test_times_beside_the_rows_are_those_of_a_file(name):
     cells = [cell for cell in WRITTEN[name][0] if cell != "0000-00-00"]
@@ -265,7 +265,7 @@ def test_whole_numbers_are_dates_beside_the_rows_where_they_are_in_a_file(number
         np.testing.assert_array_equal(read_times(values, 2), of_file)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "CEST", "local time"])
 @pytest.mark.parametrize("day", ["2024-03-01", "01.03.2024", "1 March 2024"])
 def test_where_a_zone_has_a_name_the_forms_that_are_read_are_told(zone, day, tmp_path):

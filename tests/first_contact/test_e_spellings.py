@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rareclass
+from cli.conftest import without_drawing as without_drawing
 from command_line import invoke, json_of, run
 from faults import refused
 from made_tables import purchases
@@ -132,13 +133,14 @@ def mixed(n_rows=240, seed=0):
     )
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_every_command_counts_the_same_rare_rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = mixed()
     table.write_csv("t.csv")
     n_rare = int((table["fraud"] != "no").sum())
     target = ["--target", "fraud", "--positive", "yes"]
-    fitted = invoke("fit", "t.csv", *target, "--method", "mibc", "--out", "m.rareclass")
+    fitted = invoke("fit", "t.csv", *target, *MIBC, "--out", "m.rareclass")
     assert "'Yes'" in fitted.output
     assert rareclass.load("m.rareclass").facts.target.n_rare == n_rare
     for words in (

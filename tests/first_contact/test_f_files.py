@@ -26,9 +26,9 @@ from rareclass.rows import from_table
 from rareclass.serving.request_rows import RefusedError, rows_of_json
 from rareclass.tables.databases import DatabaseAddress, Query
 from rareclass.tables.folders import folder_columns
-from rareclass.tables.jsonl import NAMING_ROWS
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_rows, open_table
+from tables.readings import head_of
 
 Cells = dict[str, list[Any]]
 
@@ -42,9 +42,7 @@ def of_stream(path, at_once=3):
     found = {}
     position = None
     while True:
-        source = open_source(path, position)
-        batch = source.read(at_once)
-        source.close()
+        batch = head_of(path, position, n=at_once)
         if batch is None:
             return found
         assert not batch.rejected
@@ -219,19 +217,6 @@ def test_json_lines_have_the_keys_of_their_first_rows(tmp_path):
     assert of_file(path) == cells
     for at_once in (1, 2, 9):
         assert of_stream(path, at_once) == cells
-
-
-def test_a_key_that_comes_too_late_is_named(tmp_path):
-    path = tmp_path / "t.jsonl"
-    rows = [{"a": k} for k in range(NAMING_ROWS - 1)]
-    path.write_text(lines_of(*rows, {"a": 1, "b": 2}, {"a": 3, "late": 4}))
-    file = open_table(path)
-    assert file.columns == ["a", "b"]
-    with refused(ErrorKind.DAMAGED_FILE, says="late"):
-        list(file.batches())
-    source = open_source(path)
-    batch = source.read(2 * NAMING_ROWS)
-    assert (batch.n_rows, [row.line for row in batch.rejected]) == (NAMING_ROWS, [NAMING_ROWS + 1])
 
 
 def test_a_fit_takes_json_lines_whose_first_row_lacks_the_target(tmp_path):

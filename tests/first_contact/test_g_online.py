@@ -60,7 +60,7 @@ def with_foreign_buffers(model, folder):
 EVERY = quick(len(ESTIMATORS), [*ESTIMATORS, *MORE_ESTIMATORS])
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("sent", [memory_mapped, with_foreign_buffers])
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: " ".join(repr(model).split())[:50])
@@ -129,7 +129,7 @@ START = [row(k, label_of(k)) for k in range(20)]
 ONE, EARLY = ("r30", "", "1"), [(f"r{k}", "", "0") for k in range(30, 34)]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("records", "labelled", "early", "rejected"),
     [

@@ -224,7 +224,7 @@ def test_rows_of_a_report_have_their_ids(month):
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("method", [(), ("--method", "mibc", "--cost", "1")])
+@pytest.mark.parametrize("method", [(), ("--method", "mibc", "--cost", "1", "--no-baseline")])
 def test_nearest_cases_have_the_names_that_fit_was_given(method, month, tmp_path):
     out, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
     quick = ("--members", "logistic regression") if not method else ()

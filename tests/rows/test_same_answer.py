@@ -75,7 +75,7 @@ def scores(estimator, rows, n_jobs=None):
     return model.fit_rows(rows).score_samples(X[:2000])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", list(PLACES))
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_scores_are_the_same_wherever_rows_live(estimator, place, tmp_path):
@@ -86,7 +86,7 @@ def test_scores_are_the_same_wherever_rows_live(estimator, place, tmp_path):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_bytes", [2**17, 2**20])
 @pytest.mark.parametrize("estimator", ESTIMATORS[:6], ids=str)
 def test_scores_do_not_depend_on_the_size_of_blocks(monkeypatch, estimator, n_bytes):

@@ -98,6 +98,7 @@ def send_slowly(client, content):
     return False
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sent", [b"", HEAD % 9 + b"\r\n[" + b" " * 200])
 def test_a_head_a_byte_at_a_time_is_given_up(listen, sent):
     service = listen(timeout=0.5)
@@ -169,7 +170,8 @@ def test_a_body_without_end_is_refused_before_it_has_come(listen, is_chunked):
 _OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMA\r\nUpgrade: %s\r\n"
 
 
-@pytest.mark.parametrize("is_chunked", [True, False])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("is_chunked", [False, True])
 def test_an_offer_of_another_protocol_is_ignored(listen, is_chunked):
     head, body = HEAD % len(BODY), BODY
     if is_chunked:

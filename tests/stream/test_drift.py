@@ -104,6 +104,7 @@ def test_a_fall_is_told_with_its_interval():
     assert 0.0 < fall.low < fall.best - fall.value < fall.high
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("apart", [1.0, 3.0, 5.0])
 def test_chance_is_hardly_ever_a_fall(apart):
     """Also where the top holds nearly all rare rows, whose number varies."""

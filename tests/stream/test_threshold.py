@@ -164,6 +164,7 @@ GOOD_TIMES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("cells", "others"), GOOD_TIMES)
 def test_times_are_read_as_most_of_the_first_are_and_others_are_none(cells, others):
     column = pl.Series("t", [*cells * 5, *others])
@@ -176,6 +177,7 @@ def test_times_are_read_as_most_of_the_first_are_and_others_are_none(cells, othe
         find_day_column(lists, "t")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", quick(3, ["%y-%m-%d", "%Y%m%d", *DAY_FORMATS]))
 @pytest.mark.parametrize("step", [1, -1])
 def test_a_stream_reads_times_as_fit_does(way, step):

@@ -2,6 +2,8 @@
 
 import json
 
+from rareclass.tables.sources import open_source
+
 
 def records_of(batches):
     """Return (file, line, cells) of good rows and (file, line, reason, text) of bad ones."""
@@ -24,4 +26,12 @@ def read_all(source, size=10_000):
 def now(source, max_records=100):
     batch = source.read(max_records)
     assert batch is not None
+    return batch
+
+
+def head_of(path, position=None, n=10_000):
+    """Return the next so many records of a source, or None at its end."""
+    source = open_source(path, position)
+    batch = source.read(n)
+    source.close()
     return batch

@@ -33,7 +33,7 @@ from rareclass.tables.dialect import (
 from rareclass.tables.reading import read_cells, read_strings
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_rows, open_table
-from tables.readings import read_all, records_of
+from tables.readings import head_of, read_all, records_of
 
 ROWS = [
     (1.5, "plain", "ok"),
@@ -110,9 +110,7 @@ def as_fit_reads(path):
 def as_a_stream_reads(path):
     rows, position = [], None
     while True:
-        source = open_source(str(path), position)
-        batch = source.read(1)
-        source.close()
+        batch = head_of(str(path), position, n=1)
         if batch is None:
             return rows
         assert not batch.rejected

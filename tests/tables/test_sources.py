@@ -307,8 +307,10 @@ def test_what_cannot_be_opened(tmp_path):
     fails("latin.csv", "näme €,é".encode() + b"\xe4\n1,2\n", "header line .* UTF-8")
     fails("open.csv", b'a,"b\n1,2\n', "quote is opened")
     fails("quote.csv", b'"a;b\n' + b"1;2\n" * 60_000, "header line")
-    fails("binary.csv", b"\0\1\2\3\n", "not a text file")
+    for content in (b"\0\1\2\3\n", b"\x7fELF\0\0\r\x01,\0\n", b"a,\0b\n1,2\n"):
+        fails("binary.csv", content, "binary.csv is not a text file")
     fails("cut.csv.gz", gzip.compress(b"a,b\n" + os.urandom(999).hex().encode())[:-30], "cut short")
+    fails("text.csv.gz", b"a,b\n1,2\n", "named like a gzip file but is not one")
     fails("text.parquet", b"a,b\n1,2\n", "not one")
     fails("cut.parquet", b"PAR1 and no more", "cut short")
     fails("title.csv", b"My report 2024\na;y\n1;2\n3;4\n5;6\n", "'My report 2024'. From 'a;y'.* 2")
@@ -382,6 +384,10 @@ def test_columns_of_json_lines_are_those_of_the_first_rows(tmp_path, monkeypatch
     assert rest.frame["a"].to_list() == [None]
     assert rest.frame["b"].to_list() == ["2"]
     assert rest.rejected == [(str(path), 4, "unknown column 'c'", lines[3])]
+    path.write_text("\n".join([*lines[1:3], lines[2], lines[3]]))
+    assert open_table(path).columns == ["a", "b"]
+    with pytest.raises(InputError, match=r"line 4 .*'c'"):
+        list(open_table(path).batches())
     path.write_text('{"only": 3}\n{"only": 2}\n' + "[" * 200_000 + '\n{"only": [1]}\n')
     (batch,) = read_all(open_source(str(path)))
     assert batch.frame["only"].to_list() == ["3", "2"]

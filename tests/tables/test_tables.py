@@ -33,6 +33,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl", ".svm"])
 @pytest.mark.parametrize("how", list(CHANGES))
 def test_a_table_that_is_changed_while_it_is_read_is_refused(tmp_path, suffix, how):

@@ -41,7 +41,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("ranking", "online", "moments", "hyperball", "metrics", "decide")
 # Rooms whose tests are in part those of what uses them, which run as well.
 BESIDES = {
-    "decide": ("tests/first_contact/test_i_numbers.py", "tests/first_contact/test_i_thresholds.py"),
+    "decide": ("tests/first_contact/test_i_numbers.py",),
     "encoding": (
         "tests/hunt/test_hunt_table.py",
         "tests/hunt/test_hunting.py",
