@@ -31,7 +31,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2852,
+    "cli": 2842,
     "compare": 1297,
     "decide": 1825,
     "encoding": 2760,
@@ -43,7 +43,7 @@ MOST_CODE = {
     "hunt": 867,
     "hyperball": 1857,
     "kernels": 590,
-    "labels": 869,
+    "labels": 871,
     "metrics": 2091,
     "model": 3904,
     "moments": 1536,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1905,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_286, "tests": 53_892, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_276, "tests": 53_892, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

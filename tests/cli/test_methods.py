@@ -125,9 +125,9 @@ def test_labels_that_are_no_levels(risks):
     words = (risks, "-t", "risk", *METHOD)
     said = fit_in_vain(*words)
     says(said, "row 1 of the target 'risk': 'low' is text", "--levels")
-    few = [(levels, "names fewer than two levels") for levels in ("low", "")]
-    for levels, wrong in (*few, ("low,,high", "an empty name"), ("low,high,low", "'low' twice")):
-        says(fit_in_vain(*words, "--levels", levels), wrong, "--levels low,medium,high")
+    few = [(levels, "fewer than two levels") for levels in ("low", "")]
+    for levels, wrong in (*few, ("low,,high", "place 2 is empty"), ("low,high,low", "'low' is")):
+        says(fit_in_vain(*words, "--levels", levels), "--levels", wrong, "low, medium, high")
     said = fit_in_vain(*words, "--levels", "low,high")
     assert "of the target 'risk': 'medium' is not among the levels 'low', 'high'" in said
 

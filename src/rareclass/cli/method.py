@@ -116,10 +116,13 @@ class MethodOptions:
             words = {"auto": None, "inf": inf}
             return MIBCMethod(parse_number("--cost", cost, words, remedy), self.covariance)
         from rareclass.fit.kernel_methods import OrdinalMethod, RankRCMethod
+        from rareclass.labels.levels import check_levels
 
         if self.method == "rankrc":
             return RankRCMethod(self.lam, self.width)
-        return OrdinalMethod(self.lam, check_levels(self.levels))
+        if self.levels:
+            check_levels(self.levels)
+        return OrdinalMethod(self.lam, self.levels or None)
 
     def _auto(self) -> "Method":
         from rareclass.fit.auto_method import AutoMethod, check_members, check_objective
@@ -132,19 +135,3 @@ class MethodOptions:
             "members": self.members and check_members(self.members),
         }
         return AutoMethod(**{name: value for name, value in asked.items() if value})
-
-
-def check_levels(levels: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return levels, None for none; refuse a single one, an empty one and one that is twice."""
-    if not levels:
-        return None
-    twice = [level for k, level in enumerate(levels) if level in levels[:k]]
-    if len(levels) < 2 or not all(levels) or twice:
-        wrong = f"names {twice[0]!r} twice" if twice else "has an empty name"
-        wrong = "names fewer than two levels" if len(levels) < 2 else wrong
-        raise ErrorKind.SETTING.error(
-            f"--levels {','.join(levels)} {wrong}.",
-            "Give every value of the target once, from the lowest to the highest, with commas "
-            "between them: --levels low,medium,high.",
-        )
-    return levels

@@ -1,5 +1,6 @@
 """An ordered target: its levels, which of them is summed, and the rows that are held."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -109,7 +110,7 @@ def _encode(
         refuse_measurements(found, rows_of_each(inverse), _COLUMN, most)
         return found, inverse.astype(np.intp)
     labels = found.tolist()
-    order = None if levels is None else _checked_levels(levels)
+    order = None if levels is None else check_levels(levels)
     names, code_of = order_labels(
         labels,
         None if order is None else [plain(level) for level in order],
@@ -123,24 +124,26 @@ def _encode(
     return order, codes
 
 
-def _checked_levels(levels: Any) -> np.ndarray:
-    if isinstance(levels, str) or not isinstance(levels, Iterable):
-        raise ErrorKind.SETTING.error(
-            f"levels={levels!r} must be a sequence of labels in increasing order, such as "
-            "['low', 'medium', 'high']."
-        )
-    if isinstance(levels, (set, frozenset)):
-        raise ErrorKind.SETTING.error(f"levels={levels!r} is a set, without order: pass a list.")
-    array = label_array(levels if isinstance(levels, np.ndarray) else list(levels))
-    if array.ndim != 1 or len(array) < 2:
-        raise ErrorKind.SETTING.error(f"levels={array.tolist()!r} must be two labels or more.")
+def check_levels(levels: Any) -> np.ndarray:
+    """Return levels that somebody named, lowest first; raise `InputError` where they are none."""
+    is_list = isinstance(levels, Iterable) and not isinstance(levels, str | set | frozenset)
+    array = levels if isinstance(levels, np.ndarray) else label_array([*levels] if is_list else [])
     missing = missing_labels(array)
-    if len(missing):
-        raise ErrorKind.SETTING.error(f"levels[{missing[0]}] is missing: {array.tolist()!r}.")
-    seen: dict[Any, int] = {}
-    for k, level in enumerate(map(plain, array)):
-        if seen.setdefault(level, k) != k:
-            raise ErrorKind.SETTING.error(f"levels[{seen[level]}] and levels[{k}] are {level!r}.")
+    twice = [label for label, n in Counter(map(plain, array.ravel())).items() if n > 1]
+    fault = ""
+    if not is_list:
+        fault = f"{levels!r} has no order"
+    elif array.ndim != 1 or len(array) < 2:
+        fault = "fewer than two levels"
+    elif len(missing):
+        fault = f"the name at place {missing[0] + 1} is empty"
+    elif twice:
+        fault = f"{twice[0]!r} is there twice"
+    if fault:
+        raise ErrorKind.SETTING.error(
+            f"{setting('levels')}: {fault}.",
+            "Give a list of every label once, lowest first: low, medium, high.",
+        )
     # Text beside text is plain text, which every file format holds.
     return np.array(array.tolist()) if array.dtype == object and _all_text(array) else array
 
