@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1905,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_276, "tests": 53_892, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_276, "tests": 53_862, "benchmarks": 17_806}
 MOST_FILES = 289
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

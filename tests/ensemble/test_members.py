@@ -84,7 +84,6 @@ def encoded():
     return EncodedFolds(X, is_rare, None, np.arange(80) % 3, seed=0, n_jobs=1)
 
 
-@pytest.mark.sampled(8)
 @BY_NAME
 def test_the_contract_of_a_member(member):
     rows = encoded()
@@ -110,6 +109,12 @@ def test_the_contract_of_a_member(member):
     sizes = (1_000, 50, 5), (9_000, 450, 5), (9_000, 450, 50)
     small, long, wide = (member.cost(Size(*size)) for size in sizes)
     assert 0.0 < small < long < wide
+
+    def no_time():
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        member.cross_fit(replace(rows, check=no_time))
 
 
 @pytest.mark.sampled(8)
@@ -137,16 +142,6 @@ def test_a_fold_learns_from_the_features_that_it_sees(member):
         np.testing.assert_allclose(
             rows.mean_of(one).scores(X), np.mean(alone, axis=0), rtol=1e-4, atol=1e-4
         )
-
-
-@BY_NAME
-def test_a_member_ends_where_there_is_no_time(member):
-    def check():
-        raise Stopped
-
-    rows = encoded()
-    with pytest.raises(Stopped):
-        member.cross_fit(replace(rows, check=check))
 
 
 @pytest.mark.parametrize("name", ["histogram boosting", "catboost"])

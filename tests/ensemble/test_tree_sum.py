@@ -121,7 +121,7 @@ def test_scores_are_the_values_of_leaves(counts, depths, limits, seed, missing):
 
 def test_more_thresholds_and_splits_than_sixteen_bits_can_number():
     random = np.random.default_rng(0)
-    trees = [random_tree(random, leaves) for leaves in (30_000, 30_000, 30_000, 40_000, 5)]
+    trees = [level_tree(random, 15) for _ in range(4)] + [random_tree(random, 5)]
     trees = [
         tree._replace(feature=0 * tree.feature, threshold=random.normal(size=len(tree.left)))
         for tree in trees

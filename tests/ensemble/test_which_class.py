@@ -10,19 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 from sklearn.base import clone
+from sklearn.model_selection import PredefinedSplit
 
 from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
 from rareclass.decide.threshold import called_class
 from rareclass.ensemble import which_class
 from rareclass.ensemble.members.trees import ExtraTrees
+from rareclass.ensemble.training_rows import FitInput, read_training_rows
 from rareclass.ensemble.which_class import shares
 from rareclass.metrics import roc_auc
 from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.model.targets import RareClassFacts
 from rareclass.model.threshold import rules_in_step
 
-MEMBERS = [MeanDifference(), ExtraTrees(trees=10)]
+MEMBERS = [MeanDifference(), ExtraTrees(trees=3)]
 
 
 def table(n=400, n_classes=3, seed=0, apart=4.0):
@@ -43,11 +45,13 @@ def quick(**more):
 
 X, Y = table()
 NEW, OF_NEW = table(seed=1)
+FOLDS = list(PredefinedSplit(np.arange(len(Y)) % 3).split())
 
 
 @cache
-def fitted():
-    return quick().fit(X, Y)
+def fitted(is_any_rare=False):
+    """The model of these rows, or of their rare rows whatever the class; not to be changed."""
+    return quick(cv=FOLDS).fit(X, Y != "rest" if is_any_rare else Y)
 
 
 def test_classes_are_told_apart():
@@ -72,13 +76,14 @@ def test_probabilities_are_those_of_any_rare_class_divided():
 
 def test_the_score_is_that_of_two_classes():
     """The classes are learned after the ranking, and change nothing of it."""
-    folds = [
-        (np.flatnonzero(np.arange(len(Y)) % 3 != k), np.arange(k, len(Y), 3)) for k in range(3)
-    ]
-    several = quick(cv=folds).fit(X, Y)
-    any_rare = quick(cv=folds).fit(X, Y != "rest")
-    np.testing.assert_array_equal(several.score_samples(NEW), any_rare.score_samples(NEW))
-    assert several.offset_ == any_rare.offset_
+    any_rare = fitted(is_any_rare=True)
+    np.testing.assert_array_equal(fitted().score_samples(NEW), any_rare.score_samples(NEW))
+    assert fitted().offset_ == any_rare.offset_
+    assert any_rare.which_class_ is None
+    assert not any_rare.has_several
+    assert any_rare.predict_proba(NEW).shape == (len(NEW), 2)
+    with pytest.raises(AttributeError):
+        any_rare.class_probabilities(NEW)
 
 
 def test_rows_are_called_a_class_by_the_threshold_of_the_class_and_the_greatest_decision():
@@ -116,7 +121,7 @@ def test_held_out_rows_know_their_class_by_others():
     """Labels by chance cannot be told from rows that were held out."""
     rng = np.random.default_rng(3)
     y = np.where(Y == "rest", "rest", rng.choice(["a", "b"], len(Y)))
-    held_out = quick(members=[ExtraTrees(trees=30)]).fit(X, y).held_out_
+    held_out = quick(members=[ExtraTrees(trees=10)]).fit(X, y).held_out_
     rare = held_out["which"] >= 0
     chance = roc_auc(held_out["which"][rare] == 0, held_out["class_probability"][rare, 0])
     assert 0.2 < chance < 0.8
@@ -128,8 +133,6 @@ def test_held_out_rows_know_their_class_by_others():
 
 
 def test_each_class_is_in_every_fold():
-    from rareclass.ensemble.training_rows import FitInput, read_training_rows
-
     rows, _ = read_training_rows(FitInput(X, Y), 5, None, 0)
     for k in range(3):
         assert np.bincount(rows.fold[rows.which == k], minlength=5).tolist() == [4] * 5
@@ -148,20 +151,26 @@ def test_a_class_of_one_row_has_its_share():
 
 def test_of_two_classes_the_second_is_the_rest_of_the_first():
     X, y = table(n_classes=2)
-    model = quick().fit(X, y)
+    model = quick(members=MEMBERS[:1]).fit(X, y)
     assert len(model.which_class_.rankings) == 1
     found = model.class_probabilities(X)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     assert (found[y == "class 2"].argmax(axis=1) == 1).mean() > 0.9
 
 
-def test_it_is_the_same_after_pickling_and_in_parts_and_again():
+def test_it_is_the_same_after_pickling_and_in_parts_and_again_and_on_dask():
     wanted = fitted().predict_proba(NEW)
-    again = pickle.loads(pickle.dumps(fitted()))
-    np.testing.assert_array_equal(again.predict_proba(NEW), wanted)
-    np.testing.assert_array_equal(clone(fitted()).fit(X, Y).predict_proba(NEW), wanted)
+    pickled = pickle.loads(pickle.dumps(fitted()))
+    np.testing.assert_array_equal(pickled.predict_proba(NEW), wanted)
     pieces = [fitted().predict_proba(NEW.iloc[k : k + 37]) for k in range(0, len(NEW), 37)]
     np.testing.assert_allclose(np.vstack(pieces), wanted, rtol=1e-9)
+    again, new = clone(fitted()).fit(X.to_numpy(), Y), NEW.to_numpy()
+    np.testing.assert_array_equal(again.predict_proba(new), wanted)
+    dask = pytest.importorskip("dask.array")
+    for method in (again.predict_proba, again.decision_function):
+        lazy = method(dask.from_array(new, chunks=(150, -1)))
+        assert lazy.shape == (len(NEW), 4)  # a column for each class
+        np.testing.assert_allclose(lazy.compute(), method(new))
 
 
 SIZES = [
@@ -170,6 +179,7 @@ SIZES = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize(("sizes", "most"), SIZES)
 def test_classes_drawn_from_very_many_rows_keep_their_shares(sizes, most, is_weighted, monkeypatch):
@@ -210,15 +220,6 @@ def test_rows_drawn_of_a_class_weigh_as_much_as_all_of_it(of_row, most, weights)
             assert (of_row[found[0]] == k).sum() == min((of_row == k).sum(), most // 3)
 
 
-def test_one_rare_class_is_no_several():
-    model = quick().fit(X, Y != "rest")
-    assert model.which_class_ is None
-    assert not model.has_several
-    assert model.predict_proba(NEW).shape == (len(NEW), 2)
-    with pytest.raises(AttributeError):
-        model.class_probabilities(NEW)
-
-
 @pytest.mark.parametrize("y", [["x"] * 3, ["rest"] * 3, ["class 1"] * 3, ["class 1", None, "rest"]])
 def test_score_refuses_labels_that_it_cannot_rank(y):
     with pytest.raises(ValueError, match=r"row|only"):
@@ -239,13 +240,3 @@ def test_shares_sum_to_one_and_keep_the_order(rows):
         order = np.argsort(before, kind="stable")
         assert (np.diff(after[order]) >= 0.0).all()
         assert rankdata(after, "max").max() == len(after)
-
-
-def test_dask_has_a_column_for_each_class():
-    dask = pytest.importorskip("dask.array")
-    rows = dask.from_array(NEW.to_numpy(), chunks=(150, -1))
-    model = quick().fit(X.to_numpy(), Y)
-    for method in ("predict_proba", "decision_function"):
-        lazy = getattr(model, method)(rows)
-        assert lazy.shape == (len(NEW), 4)
-        np.testing.assert_allclose(lazy.compute(), getattr(model, method)(NEW.to_numpy()))
