@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draws import draws
+from draws import draws, thorough
 from faults import refused
 from oracles.ordinal import mauc_by_pairs, ordinal_samples, vus_by_tuples
 from rareclass.errors import ErrorKind
@@ -36,7 +36,7 @@ def test_mauc_is_the_mean_over_pairs_and_vus_over_tuples(pairs, tuples):
 @pytest.mark.parametrize(
     ("measure", "oracle", "codes"),
     [
-        (mauc, mauc_by_pairs, np.random.default_rng(1).integers(0, 100, 2000)),
+        (mauc, mauc_by_pairs, np.random.default_rng(1).integers(0, 100, 1000)),
         (vus, vus_by_tuples, np.repeat(np.arange(4), [9, 4, 3, 6])),
     ],
 )
@@ -145,7 +145,7 @@ def test_the_interval_of_groups_holds_the_truth_as_often(name, size):
         return level, 0.9 * common + 0.4 * rng.normal(size=n * size) + 0.8 * level
 
     truth = of(*rows(20_000))
-    for _ in range(100):
+    for _ in range(100 if thorough() else 50):
         y, scores = rows(n_groups)
         for grouped, several in held.items():
             groups = np.repeat(np.arange(n_groups), size) if grouped else None
