@@ -31,7 +31,7 @@ def stream(n, d, seed, share=0.3, gap=1.0):
 @pytest.mark.parametrize("policy", ["fifo", "reservoir"])
 @pytest.mark.parametrize(("d", "C"), [(1, 1.0), (8, 2.0**-6), (21, 4.0)])
 def test_same_as_the_plain_form_over_thousands_of_rows(d, C, policy):
-    X, y = stream(10_000 if thorough() else 2_500, d, seed=d, gap=0.5)
+    X, y = stream(10_000 if thorough() else 1_500, d, seed=d, gap=0.5)
     model = CBR(C=C, policy=policy, buffer_size=10, random_state=3).start(d, [0, 1])
     plain = PlainCBR(model)
     scores = model.test_then_train(X, y)

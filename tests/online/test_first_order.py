@@ -114,7 +114,7 @@ def assert_formula(learner, kind):
     assert_same((0.0, *of_state(model)), (0.0, *wanted), rtol)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("kind", [np.float64, np.float32, sparse.csr_array])
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_learners_are_their_formulas(learner, kind):

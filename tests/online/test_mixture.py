@@ -104,7 +104,7 @@ def test_a_mixture_is_its_formula():
 
 
 @given(judged_streams(), st.sampled_from([0.0, 0.01, 0.05, 0.3]), st.integers(0, 3))
-@draws(220)
+@draws(150)
 def test_formulas_and_bounds_hold_for_any_scores(given_scores, share, switches):
     scores, sign = given_scores
     out, weights, losses, auc = run(scores, sign, share)
@@ -148,8 +148,8 @@ def test_the_stack_finds_what_no_member_sees():
 
 
 def test_weight_goes_to_the_better_member_and_comes_back_after_a_change():
-    scores, sign = changing()
-    before = run(scores[:, :3000], sign[:3000], 0.001, 200, 50)
+    scores, sign = changing(4000)
+    before = run(scores[:, :2000], sign[:2000], 0.001, 200, 50)
     assert before[1][0] > 10 * before[1][1]
     after = run(scores, sign, 0.001, 200, 50)
     assert after[1][1] > 10 * after[1][0]
