@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 from typer.testing import CliRunner
 
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 
 # For tests of what every training does: the quickest member, and fewest folds.
 QUICK = ("--members", "logistic regression", "--folds", "2")

@@ -13,7 +13,7 @@ from rareclass.errors import InputError
 from rareclass.files import check_writable, replacing, replacing_folder
 from rareclass.model.archive import write_archive
 from rareclass.stored import Stored
-from rareclass.stream.checkpoint import claimed
+from rareclass.stream.state import claimed
 
 _HOLD = """
 import sys, time
@@ -62,7 +62,7 @@ def test_a_file_that_another_process_writes(tmp_path):
 
 
 def test_a_folder_of_a_stream_names_the_process(tmp_path):
-    from rareclass.stream.checkpoint import LOCK
+    from rareclass.stream.state import LOCK
 
     folder = tmp_path / "run"
     with other_process(folder, "folder", LOCK) as child:

@@ -31,8 +31,8 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2842,
-    "compare": 1297,
+    "cli": 2820,
+    "compare": 1257,
     "decide": 1825,
     "encoding": 2760,
     "ensemble": 2901,
@@ -40,7 +40,7 @@ MOST_CODE = {
     "explain": 353,
     "fit": 1817,
     "folds": 458,
-    "hunt": 867,
+    "hunt": 850,
     "hyperball": 1857,
     "kernels": 590,
     "labels": 871,
@@ -49,16 +49,16 @@ MOST_CODE = {
     "moments": 1536,
     "online": 2318,
     "ranking": 3640,
-    "report": 2980,
+    "report": 2964,
     "review": 1039,
     "rows": 1734,
-    "serving": 1383,
+    "serving": 1362,
     "single files": 2098,
-    "stream": 1905,
+    "stream": 1888,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_276, "tests": 53_862, "benchmarks": 17_806}
-MOST_FILES = 289
+MOST_LINES = {"src/rareclass": 73_064, "tests": 53_851, "benchmarks": 17_806}
+MOST_FILES = 281
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 
 
 def commands() -> dict[str, Any]:

@@ -68,7 +68,7 @@ def _is_of_stream(path: Path) -> bool:
     """Say whether a path is a folder of a stream, or one of its checkpoints."""
     if path.is_file() and path.suffix != ".npz":
         return False
-    from rareclass.stream.checkpoint import is_checkpoint
+    from rareclass.stream.state import is_checkpoint
 
     return is_checkpoint(path)
 

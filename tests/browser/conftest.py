@@ -11,14 +11,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rareclass.metrics import interval
+from rareclass.report.curves import cost_section, ranking_section, threshold_section
 from rareclass.report.page import KeyFigure, Note, ReportPage, Section, rendered
-from rareclass.report.ranking_section import ranking_section
 from rareclass.report.scores_section import (
     ReliabilityDisplay,
     ScoreDistributionDisplay,
     scores_section,
 )
-from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import ThresholdTable
 from rareclass.table_block import TableBlock
 

@@ -14,8 +14,8 @@ from command_line import complaint, invoke, printed, run, run_with_json, says
 from faults import refusal
 from rareclass.cli import compare as cli_compare
 from rareclass.cli.screen import output
-from rareclass.compare import compare_scores, leaderboard, peers
-from rareclass.compare.peers import NativeCategories, Words
+from rareclass.compare import compare_scores, leaderboard
+from rareclass.compare.leaderboard import NativeCategories, Words
 from rareclass.errors import ErrorKind
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
@@ -157,12 +157,12 @@ def test_bad_files_are_named_and_nothing_is_written(tmp_path, name, by_id, kind,
 
 @pytest.mark.sampled(0)
 def test_methods_on_the_same_folds(train_csv, tmp_path, in_this_process, monkeypatch):
-    monkeypatch.setattr(peers, "find_spec", lambda name: None)
+    monkeypatch.setattr(leaderboard, "find_spec", lambda name: None)
     out = tmp_path / "board.csv"
     words = ("compare", train_csv, "--target", "fraud", "--folds", 2, "--methods")
     done, content = run_with_json(*words, "mibc, logistic,catboost", "--k", 30, "--out", out)
     named = cli_compare.compare.__annotations__["methods"].__metadata__[0].help
-    assert all(name in named for name in peers.PEERS)
+    assert all(name in named for name in leaderboard.PEERS)
     assert "Rare class: fraud = yes, 24 rows" in done
     plan = done.index("Plan: 2 methods on the same 2 folds")
     assert plan < done.index("mibc: average precision 0.") < done.index("By average precision")
@@ -199,7 +199,7 @@ def test_methods_on_the_same_folds(train_csv, tmp_path, in_this_process, monkeyp
 def test_bad_comparisons_of_methods_are_named(
     train_csv, in_this_process, monkeypatch, words, answer
 ):
-    monkeypatch.setattr(peers, "find_spec", lambda name: None)
+    monkeypatch.setattr(leaderboard, "find_spec", lambda name: None)
     assert answer in complaint("compare", train_csv, *words)
 
 
@@ -210,7 +210,7 @@ SLOW = (
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n in SLOW)) for n in peers.PEERS]
+    "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n in SLOW)) for n in leaderboard.PEERS]
 )
 @pytest.mark.sampled(2)
 def test_every_method_learns_a_table(train_csv, name):

@@ -16,7 +16,7 @@ from command_line import QUICK, complaint, invoke, run, says
 from draws import quick
 from faults import refusal, refused
 from made_tables import purchases
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 from rareclass.errors import ErrorKind
 from rareclass.fit.demo import FILES, SCORES_NAME, PaymentSettings, write_payments
 from rareclass.model.model_file import FORMAT

@@ -36,7 +36,7 @@ def test_interrupt_of_the_real_process(tmp_path, name):
 
 ENDED = """
 import ctypes, signal, sys, time
-import rareclass.cli.app, rareclass.cli.command
+import rareclass.cli.command
 from rareclass.cli.main import main
 number = SIGNAL
 end = lambda *given, **named: signal.raise_signal(number)
@@ -48,11 +48,11 @@ main()
 """
 PLACES = {
     "while a package is imported": "sys.meta_path.insert(0, Finder())",
-    "while options are read": "rareclass.cli.app.EachOptionOnce.parse_args = end",
+    "while options are read": "rareclass.cli.command.EachOptionOnce.parse_args = end",
     "in a command": "rareclass.cli.command._options = end",
-    "in a callback": "rareclass.cli.app.app_for = lambda words: lambda: "
+    "in a callback": "rareclass.cli.command.app_for = lambda words: lambda: "
     "[callback(), *(time.sleep(0.1) for _ in range(300))]",
-    "in a callback whose caller fails": "rareclass.cli.app.app_for = lambda words: lambda: "
+    "in a callback whose caller fails": "rareclass.cli.command.app_for = lambda words: lambda: "
     "callback() or [][0]",
 }
 
@@ -68,7 +68,7 @@ def test_a_signal_ends_a_command_with_its_code_wherever_it_falls(name, place):
 
 
 def test_a_signal_that_is_ignored_ends_nothing():
-    code = ENDED.replace("PLACE", "rareclass.cli.app.app_for = lambda words: end")
+    code = ENDED.replace("PLACE", "rareclass.cli.command.app_for = lambda words: end")
     for name in ("SIGINT", "SIGHUP"):  # as by & in a script, and by nohup
         ignored = f"signal.{name}; signal.signal(number, signal.SIG_IGN)"
         found = in_new_process(code.replace("SIGNAL", ignored))

@@ -13,7 +13,7 @@ import pytest
 import rareclass as package
 from command_line import RUN_EACH, in_new_process, run
 from made_tables import purchases
-from rareclass.cli.method import MethodName
+from rareclass.cli.fit import MethodName
 
 HEAVY = [
     "numpy", "scipy", "sklearn", "skrub", "skops", "pandas", "polars", "pyarrow", "matplotlib",

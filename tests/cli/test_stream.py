@@ -18,11 +18,11 @@ from faults import refusal
 from made_tables import purchases
 from rareclass.cli.stream import StreamScreen, drift_words
 from rareclass.errors import ErrorKind, InputError
-from rareclass.stream.checkpoint import LOCK, Counters, checkpoints_in, claimed
 from rareclass.stream.drift import WindowMeasures
 from rareclass.stream.log import read_log, read_scores
 from rareclass.stream.loop import Event, StreamReport
 from rareclass.stream.options import StreamOptions
+from rareclass.stream.state import LOCK, Counters, checkpoints_in, claimed
 
 
 @pytest.fixture

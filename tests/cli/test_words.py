@@ -19,7 +19,7 @@ from rich.console import Console
 from command_line import QUICK, complaint, invoke, printed, run
 from made_tables import purchases
 from rareclass import RareClassifier, errors
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 from rareclass.cli.fit_text import _other_rule
 from rareclass.cli.screen import folded_command, print_table
 from rareclass.decide.threshold_rule import ThresholdRule, default_thresholds

@@ -9,7 +9,7 @@ from importlib import import_module
 import numba
 from typer.testing import CliRunner
 
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 
 _MODULES = (
     "matplotlib.pyplot", "rareclass.audit", "rareclass.compare.leaderboard",

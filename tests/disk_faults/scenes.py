@@ -21,7 +21,7 @@ from made_tables import purchases
 from rareclass.model.model_file import load_model
 from rareclass.review import ReviewJournal
 from rareclass.stored import pack
-from rareclass.stream.checkpoint import KINDS, checkpoints_in
+from rareclass.stream.state import KINDS, checkpoints_in
 from stream.messy_stream import messy_records, outcome, write_csv
 
 SCRATCH = "scratch"  # the folder of temporary files of a scene

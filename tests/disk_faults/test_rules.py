@@ -13,14 +13,13 @@ from typer.testing import CliRunner
 from disk_faults.refusals import Refusals, refusing_files
 from faults import cause_of, refused
 from rareclass import files
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 from rareclass.errors import ErrorKind, system_faults
 from rareclass.files import being_written, replacing, replacing_folder
 from rareclass.model.archive import seal, write_archive
-from rareclass.serving import live_model
 from rareclass.serving.live_model import LiveModel, ServedModel
 from rareclass.stored import pack
-from rareclass.stream.checkpoint import load_newest
+from rareclass.stream.state import load_newest
 
 
 def names(folder):
@@ -136,7 +135,7 @@ def test_a_checkpoint_that_cannot_be_read_now_is_not_damaged(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("fault", [MemoryError(), OSError(errno.EMFILE, "too many open files")])
-def test_a_service_tries_again_after_a_fault_of_the_machine(tmp_path, monkeypatch, fault):
+def test_a_service_tries_again_after_a_fault_of_the_machine(tmp_path, fault):
     path, faults = tmp_path / "m.rareclass", [fault]
 
     class Served(ServedModel):
@@ -144,16 +143,11 @@ def test_a_service_tries_again_after_a_fault_of_the_machine(tmp_path, monkeypatc
 
         def __init__(self): ...
 
-    class Live:
-        def __init__(self, served, name):
-            self.served, self.name = served, name
-
     def opened(_):
         if path.read_text() == "new" and faults:
             raise faults.pop()
         return Served()
 
-    monkeypatch.setattr(live_model, "Live", Live)
     path.write_text("old")
     model = LiveModel(path, opened)
     before = model.now

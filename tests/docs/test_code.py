@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from typer.testing import CliRunner
 
 from rareclass import RankRC
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (

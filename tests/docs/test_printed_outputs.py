@@ -17,7 +17,7 @@ from docs.site_pages.printed_outputs import (
     shown_on,
     start_folder,
 )
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 
 _FENCE = re.compile(r"^```(?:console|sh)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WRITTEN = sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md"), *DOCS.glob("reference/*.md")])

@@ -15,7 +15,7 @@ from docs.site_pages.links import broken_links
 from docs.site_pages.llms_text import listed_pages, markdown_pages, page_names, title_and_summary
 from docs.site_pages.no_other_hosts import loaded_from_elsewhere
 from docs.site_pages.public_names import own_members, public_names, reference
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind
 

@@ -31,7 +31,7 @@ from rareclass.encoding.training_table import (
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import TableWarning
-from rareclass.serving.request_rows import RefusedError, rows_of_json
+from rareclass.serving.requests import RefusedError, rows_of_json
 from rareclass.tables.cells import (
     canonical_words,
     is_empty,

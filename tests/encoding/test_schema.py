@@ -18,7 +18,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.spelling import label_value
 from rareclass.labels.two_classes import label_array
 from rareclass.stored import pack, unpack
-from rareclass.stream import checkpoint
+from rareclass.stream import state
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of
 from rareclass.tables.reading import CellReading, text_of_values
@@ -321,7 +321,7 @@ def test_a_row_is_judged_and_read_by_itself(rows, data):
 def test_a_schema_survives_a_checkpoint():
     kinds = {"b": "number", "a": "category", "when": "time"}
     schema = Schema("y", kinds, ("x",), "id", ("fraud",), ("note",), {"b": CellReading("number")})
-    again = unpack(pack(schema, checkpoint.KINDS), checkpoint.KINDS)
+    again = unpack(pack(schema, state.KINDS), state.KINDS)
     assert again == schema
     assert list(again.features) == ["b", "a"]
     assert again.notes == schema.notes

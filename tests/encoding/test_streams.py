@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import TAILS, OnlineEncoder
 from rareclass.stored import pack, read_stored, unpack, write_stored
-from rareclass.stream.checkpoint import KINDS
+from rareclass.stream.state import KINDS
 from rareclass.tables.batch import Batch
 
 SCHEMA = Schema("y", {"a": "number", "c": "category", "b": "number", "d": "category"})

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from rareclass.encoding.training_table import plan_reading, read_training_table
 from rareclass.encoding.typed_table import read_as_trained, read_table
 from rareclass.errors import InputError
-from rareclass.serving.request_rows import RefusedError, rows_of_json
+from rareclass.serving.requests import RefusedError, rows_of_json
 from rareclass.tables.table_file import open_rows, open_table
 
 REFUSED = "refused"

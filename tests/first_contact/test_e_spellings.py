@@ -26,7 +26,7 @@ from rareclass.model.targets import RareClassFacts, rare_target
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.review.table import LabelRoles, read_review_table
 from rareclass.stored import pack, unpack
-from rareclass.stream.checkpoint import KINDS
+from rareclass.stream.state import KINDS
 from rareclass.tables.table_file import open_table
 
 # Spellings of one label, and another label.

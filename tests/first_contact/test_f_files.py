@@ -23,7 +23,7 @@ from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, TableWarning, finding_of
 from rareclass.remote import path_of
 from rareclass.rows import from_table
-from rareclass.serving.request_rows import RefusedError, rows_of_json
+from rareclass.serving.requests import RefusedError, rows_of_json
 from rareclass.tables.databases import DatabaseAddress, Query
 from rareclass.tables.folders import folder_columns
 from rareclass.tables.sources import open_source

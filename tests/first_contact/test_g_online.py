@@ -12,10 +12,10 @@ from sklearn.datasets import make_classification
 
 from draws import quick
 from rareclass.online import CBR, OnlineLogistic, OnlineMixture, as_river
-from rareclass.stream.checkpoint import claimed, load_newest
 from rareclass.stream.loop import StreamLoop
 from rareclass.stream.options import StreamOptions, parse_parameters
 from rareclass.stream.reading import Interruption
+from rareclass.stream.state import claimed, load_newest
 from registered import ESTIMATORS, MORE_ESTIMATORS, ONLINE
 
 SMALL = OnlineMixture([("linear", OnlineLogistic()), ("ranks", CBR())], random_state=0)

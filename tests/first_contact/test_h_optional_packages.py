@@ -11,8 +11,8 @@ from typer.main import get_command
 
 from faults import refused
 from rareclass import RACHCV, RankRC, RareClassifier, rows, to_onnx
-from rareclass.cli.app import app
-from rareclass.cli.rule import RuleOptions
+from rareclass.cli.command import app
+from rareclass.cli.model_file import RuleOptions
 from rareclass.compare import leaderboard
 from rareclass.errors import ErrorKind
 from rareclass.online import CBR
@@ -100,7 +100,9 @@ USES = {
     "River": (
         lambda: ours("online.river_adapter").as_river(CBR()), "river", ("online.river",), "river",
     ),
-    "comparing methods": (lambda: ours("compare.peers"), "pandas", ("compare",), "rareclass[cli]"),
+    "comparing methods": (
+        lambda: ours("compare.leaderboard"), "pandas", ("compare",), "rareclass[cli]",
+    ),
     "a member": (
         lambda: RareClassifier(members=["catboost"], cv=2).fit(X, Y), "catboost", (), "catboost",
     ),

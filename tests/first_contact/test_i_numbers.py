@@ -14,7 +14,7 @@ import rareclass
 from command_line import json_of, run, says
 from draws import draws, thorough
 from faults import refused
-from rareclass.cli.rule import RuleOptions
+from rareclass.cli.model_file import RuleOptions
 from rareclass.cli.screen import print_leaderboard
 from rareclass.decide import ThresholdRule, at_prevalence, balanced_accuracy_threshold
 from rareclass.decide.alert_budget import AtMostAlertsAPeriod, covered_periods

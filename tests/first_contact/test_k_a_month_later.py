@@ -19,8 +19,8 @@ from rareclass.folds.dealing import check_days
 from rareclass.model.drift import refuse_drift
 from rareclass.model.evaluate import monitor_file
 from rareclass.model.model_file import load_model
+from rareclass.report.columns_and_rows import single_rows
 from rareclass.report.reading import ReportOptions, read_rows
-from rareclass.report.single_rows import single_rows
 from rareclass.table_block import TableBlock
 
 N = 2000

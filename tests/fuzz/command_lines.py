@@ -8,7 +8,7 @@ import typer.main
 from fuzz import bases
 from fuzz.commands import command
 from fuzz.targets import Case
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 
 _VALUES = (
     "", " ", "-", "--", "-1", "0", "1", "2", "3.5", "1e400", "nan", "inf", "-inf", "1e-320", "0.5",

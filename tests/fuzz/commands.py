@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from rareclass.cli.app import app
+from rareclass.cli.command import app
 from rareclass.errors import InputError
 
 _RUNNER = CliRunner()

@@ -9,16 +9,15 @@ import pytest
 
 from command_line import says
 from rareclass.metrics import interval
-from rareclass.report.columns_section import ImportanceDisplay
+from rareclass.report.columns_and_rows import ImportanceDisplay
+from rareclass.report.curves import cost_section, ranking_section, threshold_section
 from rareclass.report.page import FactList, KeyFigure, Note, ReportPage, Section, rendered
-from rareclass.report.ranking_section import ranking_section
 from rareclass.report.scores_section import (
     ReliabilityDisplay,
     ScoreDistributionDisplay,
     scores_section,
 )
 from rareclass.report.subgroups import Subgroups, subgroups_section
-from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import ThresholdTable
 from rareclass.table_block import TableBlock
 

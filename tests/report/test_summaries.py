@@ -17,8 +17,8 @@ from rareclass.model.columns import tenths
 from rareclass.model.drift import ColumnTracker
 from rareclass.model.facts import TrainingFacts
 from rareclass.report import reading
+from rareclass.report.columns_and_rows import comparable, nearest
 from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay
-from rareclass.report.single_rows import comparable, nearest
 from rareclass.report.subgroups import Subgroups
 from rareclass.tables.columns import Column
 

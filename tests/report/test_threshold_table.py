@@ -11,7 +11,8 @@ from draws import draws
 from rareclass.errors import InputError
 from rareclass.metrics import interval
 from rareclass.metrics.intervals import exact_interval
-from rareclass.report.threshold_table import LEVEL, Gains, ThresholdTable
+from rareclass.report import GainsDisplay
+from rareclass.report.threshold_table import LEVEL, ThresholdTable
 
 
 def scored(n, seed, share=0.05, digits=2):
@@ -104,10 +105,10 @@ def test_thinned_tables_keep_their_ends_and_what_is_asked_for():
     assert table.alerts[table.at_alerts(37)] == 37
     k = table.at_recall(0.5)
     assert table.recall.value[k] >= 0.5 > table.recall.value[k - 1]
-    gains = Gains.of(table)
+    gains = GainsDisplay(table)
     assert_allclose(gains.lift.value[-1], 1.0)
     assert gains.gain.value[-1] == 1.0
-    assert [round(100 * gains.share[k], 3) for k in gains.rows()][-2:] == [10.0, 30.0]
+    assert [round(100 * gains.share[k], 3) for k in gains.places()][-2:] == [10.0, 30.0]
 
 
 def test_infinite_scores_have_a_threshold_of_their_own():

@@ -108,7 +108,7 @@ def test_figures_are_of_the_last_full_window(serve, fitted, monkeypatch):
     monkeypatch.setattr("rareclass.serving.live_model.WINDOW_ROWS", 100)
     monkeypatch.setattr("rareclass.serving.live_model._LOOK_ROWS", 50)
     live = LiveModel(fitted).now
-    drift, rows = live.drift, read_as_trained(NEW, live.served.columns, 1)
+    drift, rows = live.drift, read_as_trained(NEW, live.columns, 1)
     far = rows.with_columns(amount=pl.col("amount") + 500)
     times = [drift.add(part, np.full(25, -9.0)) for part in rows[:100].iter_slices(25)]
     assert times == [False, True, False, False]

@@ -10,7 +10,7 @@ import pytest
 from rareclass.errors import InputError
 from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import find_token
-from rareclass.serving.request_rows import RefusedError
+from rareclass.serving.requests import RefusedError
 from rareclass.serving.service import PATHS
 from serving.conftest import ROW
 
@@ -55,7 +55,7 @@ class Slow:
 
 @pytest.fixture
 def slow(fitted, model):
-    return LiveModel(fitted, lambda path: Slow(model.now.served))
+    return LiveModel(fitted, lambda path: Slow(model.now))
 
 
 def test_more_requests_than_places_are_told_to_come_back(serve, slow):
@@ -63,10 +63,10 @@ def test_more_requests_than_places_are_told_to_come_back(serve, slow):
     found = []
     first = threading.Thread(target=lambda: found.append(client.post("/score", json=[ROW])))
     first.start()
-    assert slow.now.served.asked.wait(60)
+    assert slow.now.asked.wait(60)
     refused = client.post("/score", json=[ROW])
     probes = [client.get(path) for path in ("/healthz", "/readyz", "/metrics")]
-    slow.now.served.may_answer.set()
+    slow.now.may_answer.set()
     first.join(60)
     assert refused.status_code == 503
     assert refused.headers["retry-after"] == "1"
@@ -81,7 +81,7 @@ def test_an_answer_that_takes_too_long_is_given_up(serve, slow):
     answer = client.post("/score", json=[ROW])
     assert answer.status_code == 504
     assert "within 0.05 s" in answer.json()["errors"][0]["message"]
-    slow.now.served.may_answer.set()
+    slow.now.may_answer.set()
 
 
 def test_a_failure_is_json_without_a_trace(serve, model, fitted):
@@ -89,7 +89,7 @@ def test_a_failure_is_json_without_a_trace(serve, model, fitted):
         def answer(self, rows):
             raise RuntimeError("secret 74.5")
 
-    broken = LiveModel(fitted, lambda path: Broken(model.now.served))
+    broken = LiveModel(fitted, lambda path: Broken(model.now))
     client = serve(broken)
     answer = client.post("/score", json=[ROW])
     assert answer.status_code == 500

@@ -17,8 +17,7 @@ from rareclass.errors import ErrorKind
 from rareclass.opening import load
 from rareclass.review import ReviewJournal, next_rows, open_journal, read_review_table
 from rareclass.serving import Limits
-from rareclass.serving.lanes import Lanes
-from rareclass.serving.request_rows import RefusedError
+from rareclass.serving.requests import Lanes, RefusedError
 from rareclass.serving.review_page import review_app
 from rareclass.serving.service import Settings, service_of
 from serving.conftest import ROW
@@ -180,10 +179,7 @@ def test_what_is_no_table_in_json_is_told(client):
 def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model):
     together = []
     lanes = Lanes(
-        lambda: model.now,
-        Limits(100, 100),
-        1,
-        lambda live, rows, answers: together.append(rows.height),
+        model, Limits(100, 100), 1, lambda served, rows, answers: together.append(rows.height)
     )
     singles = [[row] for row in NEW.to_dicts()]
     bad = [{**ROW, "amount": "a lot"}]

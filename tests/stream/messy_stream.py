@@ -6,11 +6,11 @@ import json
 import numpy as np
 
 from rareclass.stored import pack
-from rareclass.stream.checkpoint import KINDS, checkpoints_in, claimed, load_newest
 from rareclass.stream.log import read_log, read_scores
 from rareclass.stream.loop import StreamLoop
 from rareclass.stream.options import StreamOptions, parse_parameters
 from rareclass.stream.reading import Interruption
+from rareclass.stream.state import KINDS, checkpoints_in, claimed, load_newest
 
 COLUMNS = ["id", "amount", "items", "country", "fraud"]
 

@@ -10,8 +10,8 @@ import pytest
 from rareclass.online import OAM
 from rareclass.stream import reading
 from rareclass.stream.alerts import LOOK_EVERY, reasons_of
-from rareclass.stream.checkpoint import checkpoints_in, load_checkpoint
 from rareclass.stream.options import AlertBudget
+from rareclass.stream.state import checkpoints_in, load_checkpoint
 from stream.messy_stream import assert_same, options_for, outcome, run
 
 pytestmark = pytest.mark.usefixtures("few_first_rows")

@@ -8,8 +8,11 @@ from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind
 from rareclass.model.targets import RareClassFacts
-from rareclass.stream import checkpoint
-from rareclass.stream.checkpoint import (
+from rareclass.stream import state
+from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
+from rareclass.stream.log import REJECTED, FileMark, RejectedFile
+from rareclass.stream.reading import DayColumn, Memory
+from rareclass.stream.state import (
     Counters,
     SavedLearner,
     SavedStream,
@@ -19,9 +22,6 @@ from rareclass.stream.checkpoint import (
     load_newest,
     save_checkpoint,
 )
-from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
-from rareclass.stream.log import REJECTED, FileMark, RejectedFile
-from rareclass.stream.reading import DayColumn, Memory
 from rareclass.tables.batch import Rejected
 from stream.messy_stream import assert_same
 
@@ -95,7 +95,7 @@ def test_a_damaged_one_falls_back_to_the_one_before(tmp_path, damage):
 
 def test_another_format_is_not_damage(tmp_path, monkeypatch):
     save_checkpoint(tmp_path, 5, state_of(5))
-    monkeypatch.setattr(checkpoint, "FORMAT", 10)
+    monkeypatch.setattr(state, "FORMAT", 10)
     save_checkpoint(tmp_path, 9, state_of(9))
     monkeypatch.undo()
     with refused(ErrorKind.FILE_FORMAT, value=10):

@@ -18,7 +18,6 @@ from rareclass.metrics.intervals import difference_interval
 from rareclass.stored import pack, unpack
 from rareclass.stream import drift as drift_module
 from rareclass.stream import reading
-from rareclass.stream.checkpoint import KINDS, load_newest
 from rareclass.stream.drift import (
     EDGES,
     BestWindows,
@@ -29,7 +28,7 @@ from rareclass.stream.drift import (
     _binned,
 )
 from rareclass.stream.log import read_log
-from rareclass.stream.state import settled
+from rareclass.stream.state import KINDS, load_newest, settled
 from rareclass.tables.batch import Batch
 from stream.messy_stream import assert_same, options_for, outcome, run
 

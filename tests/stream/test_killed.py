@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from rareclass.stream.checkpoint import checkpoints_in
+from rareclass.stream.state import checkpoints_in
 from stream.messy_stream import assert_same, messy_records, outcome, write_csv
 
 pytestmark = pytest.mark.sampled(0)

@@ -13,13 +13,12 @@ from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError
 from rareclass.stream import loop as loop_module
 from rareclass.stream import reading
-from rareclass.stream.checkpoint import claimed, load_newest
 from rareclass.stream.drift import Window
 from rareclass.stream.loop import Event, StreamLoop
 from rareclass.stream.model import load_stream_model
 from rareclass.stream.options import LEARNERS, make_learner
 from rareclass.stream.reading import Interruption
-from rareclass.stream.state import StreamState
+from rareclass.stream.state import StreamState, claimed, load_newest
 from rareclass.tables.batch import Batch
 from rareclass.tables.csv_file import CsvReader
 from stream.messy_stream import (

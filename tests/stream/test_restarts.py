@@ -12,10 +12,10 @@ from faults import refused
 from rareclass.errors import ErrorKind, called_from
 from rareclass.online import OAM
 from rareclass.stream import reading
-from rareclass.stream.checkpoint import LOCK, checkpoints_in
 from rareclass.stream.log import read_log
 from rareclass.stream.options import parse_parameters
 from rareclass.stream.reading import HeldRow, WaitingRows
+from rareclass.stream.state import LOCK, checkpoints_in
 from stream.messy_stream import assert_same, newest_rows, options_for, outcome, run
 
 pytestmark = pytest.mark.usefixtures("few_first_rows")

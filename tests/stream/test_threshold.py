@@ -16,9 +16,9 @@ from rareclass.errors import ErrorKind
 from rareclass.stored import pack, unpack
 from rareclass.stream import alerts
 from rareclass.stream.alerts import MovingThreshold
-from rareclass.stream.checkpoint import KINDS
 from rareclass.stream.options import AlertBudget
 from rareclass.stream.reading import find_day_column
+from rareclass.stream.state import KINDS
 from rareclass.tables.batch import Batch
 from rareclass.tables.dates import DAY_FORMATS
 from rareclass.tables.reading import times_of

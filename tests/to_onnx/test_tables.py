@@ -114,7 +114,7 @@ def test_a_combination_of_an_array_takes_one_matrix():
 def test_a_model_file_is_exported_with_its_encoder(words, tmp_path, monkeypatch):
     from typer.testing import CliRunner
 
-    from rareclass.cli.app import app
+    from rareclass.cli.command import app
 
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     table, rare = made()

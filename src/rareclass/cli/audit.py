@@ -8,8 +8,8 @@ from rich.console import Console
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
+from rareclass.cli.fit import Effort, effort_option
 from rareclass.cli.fit_text import print_data
-from rareclass.cli.method import Effort, effort_option
 from rareclass.errors import counted
 from rareclass.files import TABLE_SUFFIXES, check_output
 from rareclass.parameters import opt

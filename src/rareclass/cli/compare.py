@@ -16,10 +16,9 @@ from rareclass.parameters import opt, parse_number, read_seconds
 from rareclass.tables import ColumnSettings
 
 if TYPE_CHECKING:
-    from rareclass.compare.leaderboard import CompareSettings, Leaderboard
+    from rareclass.compare.leaderboard import Leaderboard
     from rareclass.compare.out_of_fold import MethodRun
-    from rareclass.compare.score_files import ComparedFiles, ScoreFiles
-    from rareclass.tables import TextSettings
+    from rareclass.compare.score_files import ComparedFiles
     from rareclass.tables.table_file import TablePlace
 
 
@@ -97,26 +96,6 @@ class CompareOptions:
                 "--target is missing: which column holds the classes?", ""
             )
 
-    def score_files(self, data: "list[TablePlace]") -> "ScoreFiles":
-        """Return the files of scores, and what their columns are."""
-        from rareclass.compare.score_files import ScoreFiles
-
-        return ScoreFiles(
-            tuple(data), self.target or "", self.truth, self.score, self.id_column, self.groups,
-            self.positive, tuple(map(float, self.k)), self.table.text, self.weight, self.by,
-        )  # fmt: skip
-
-    def settings(self) -> "CompareSettings":
-        """Return which methods are compared, and how."""
-        from rareclass.compare.leaderboard import CompareSettings
-        from rareclass.compare.peers import check_methods
-
-        return CompareSettings(
-            self.target, self.positive, **vars(self.columns), groups=self.groups, time=self.time,
-            folds=self.folds or 5, seed=self.seed, methods=check_methods(self.methods),
-            seconds=self.time_budget, ks=tuple(map(float, self.k)),
-        )  # fmt: skip
-
 
 @cli.command
 def compare(options: CompareOptions) -> None:
@@ -133,11 +112,11 @@ def compare(options: CompareOptions) -> None:
     inputs, out = {f"the file {each.name}": each for each in data}, options.out
     written.check(inputs)
     if options.scores:
-        written.give(_compare_files(options.score_files(data)))
+        written.give(_compare_files(options, data))
         return
     if out is not None:
         check_output(out, "--out", written.overwrite, inputs, True, (".csv", ".json"))
-    board = _compare_methods(data[0], options.table.text, options.settings())
+    board = _compare_methods(options, data[0])
     if out is not None:
         if out.suffix.lower() == ".json":
             cli.write_json(out, board.rows())
@@ -147,17 +126,21 @@ def compare(options: CompareOptions) -> None:
     written.give(board.to_dict())
 
 
-def _compare_methods(
-    path: "TablePlace", text: "TextSettings", settings: "CompareSettings"
-) -> "Leaderboard":
-    from rareclass.compare.leaderboard import compare_on, read_compared
+def _compare_methods(options: CompareOptions, path: "TablePlace") -> "Leaderboard":
+    from rareclass.compare import leaderboard
     from rareclass.machine import track
     from rareclass.tables.table_file import open_table
 
+    settings = leaderboard.CompareSettings(
+        options.target, options.positive, **vars(options.columns), groups=options.groups,
+        time=options.time, folds=options.folds or 5, seed=options.seed,
+        methods=leaderboard.check_methods(options.methods), seconds=options.time_budget,
+        ks=tuple(map(float, options.k)),
+    )  # fmt: skip
     console = screen.output()
-    file = open_table(path, text)
+    file = open_table(path, options.table.text)
     with track(f"Reading {path.name}"):
-        data = read_compared(file, settings)
+        data = leaderboard.read_compared(file, settings)
     console.print(
         f"{path.name}: {counted(data.n_rows, 'row')}, "
         f"{counted(data.rows.shape[1], 'column')} to learn from",
@@ -173,7 +156,7 @@ def _compare_methods(
     console.print(settings.plan())
     if sys.stdout.isatty():
         console.print("Ctrl-C stops it and compares the methods that have finished.")
-    board = compare_on(data, settings, report=partial(_print_run, console))
+    board = leaderboard.compare_on(data, settings, report=partial(_print_run, console))
     console.print(f"\n{board.comparison.basis(board.found.folds)}")
     _print_leaderboard(console, board, settings.time is not None)
     return board
@@ -187,10 +170,15 @@ def _print_run(console: Console, run: "MethodRun", found: float | None) -> None:
     console.print(line, style="dim")
 
 
-def _compare_files(files: "ScoreFiles") -> dict[str, Any]:
+def _compare_files(options: CompareOptions, data: "list[TablePlace]") -> dict[str, Any]:
     """Compare files of scores, print what comes out, and return it as plain data."""
-    from rareclass.compare.score_files import compare_score_files
+    from rareclass.compare.score_files import ScoreFiles, compare_score_files
 
+    files = ScoreFiles(
+        tuple(data), options.target or "", options.truth, options.score, options.id_column,
+        options.groups, options.positive, tuple(map(float, options.k)), options.table.text,
+        options.weight, options.by,
+    )  # fmt: skip
     console = screen.output()
     found = compare_score_files(files)
     comparison = found.comparison

@@ -31,7 +31,7 @@ def main() -> None:
     _outlive_the_screen()
     try:
         _end_by_signals()
-        from rareclass.cli.app import app_for
+        from rareclass.cli.command import app_for
         from rareclass.errors import system_faults
 
         with system_faults():  # commands have their own: this is for help and version

@@ -1,4 +1,4 @@
-"""Commands on a model file: ``rareclass show``, ``threshold`` and ``export``."""
+"""Commands on a model file: ``rareclass threshold``, ``export``, ``show`` and ``serve``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,18 +6,117 @@ from typing import TYPE_CHECKING, Any
 
 from rareclass.cli import command as cli
 from rareclass.cli import screen
-from rareclass.cli.rule import RuleOptions, rule_option
-from rareclass.errors import ErrorKind
+from rareclass.errors import ErrorKind, needed_for, setting
 from rareclass.files import check_output
-from rareclass.parameters import opt
+from rareclass.parameters import COSTS, check_prevalence, opt, read_costs, read_limited, read_rate
+from rareclass.serving import Address, Limits
 
 if TYPE_CHECKING:
     from rareclass.model.facts import ModelFacts
     from rareclass.model.model import Model
+    from rareclass.model.threshold import DecisionRule
 
 _MOST_COLUMNS = 40
 # How an estimate came about, by what the file says.
 _ESTIMATED = {"held-out rows": "held-out rows", "latest rows": "the latest rows, held out"}
+
+
+_PANEL = "Threshold: one of"
+COST = f"The lowest cost: {COSTS}"
+"""What ``--cost`` says of costs of errors."""
+
+
+def rule_option(help: str, *names: str, **more: Any) -> Any:
+    """Option among those of which one sets the threshold."""
+    return opt(help, names=names, rich_help_panel=_PANEL, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleOptions:
+    """Options on what a threshold is to keep; None where the user gave none."""
+
+    alerts: str | None = rule_option(
+        "At most so many alerts: 50/day (or hour, week), which needs --time; or 50/10000 in as "
+        "many rows."
+    )
+    min_precision: float | None = rule_option(
+        "The highest recall with a precision of at least this, such as 0.3."
+    )
+    min_recall: float | None = rule_option(
+        "The highest precision with a recall of at least this, such as 0.9."
+    )
+    max_fpr: float | None = rule_option(
+        "The highest recall with a false-positive rate of at most this, such as 0.01."
+    )
+    cost: str | None = rule_option(COST)
+    confidence: str | None = rule_option(
+        "Probability that new rows keep the rule: 0.9 means in at least 9 of 10 samples; none "
+        "gives no guarantee.",
+        show_default="0.9",
+    )
+    prevalence: float | None = rule_option(
+        "Share of rare rows where the model will be used, if it differs from the share here; "
+        "probabilities are adjusted to it as well."
+    )
+
+    def rule(self, time: str | None, threshold: float | None = None) -> "DecisionRule | None":
+        """Return the rule that the options name, None for none or where a `threshold` is given.
+
+        `time` is a column of times.
+        """
+        check_prevalence(self.prevalence)
+        given = {"threshold": threshold, **vars(self)}
+        given = {name: value for name, value in given.items() if value is not None}
+        sure = {name: given.pop(name) for name in ("confidence", "prevalence") if name in given}
+        if len(given) > 1:
+            first, second = list(given)[:2]
+            raise ErrorKind.COMBINATION.error(
+                f"{setting(first)} and {setting(second)} both set the threshold.",
+                "Give one of them.",
+            )
+        if not given or threshold is not None:
+            if "confidence" in sure:
+                raise ErrorKind.COMBINATION.error(
+                    "--confidence needs a rule for the threshold.",
+                    "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
+                )
+            return None
+        from rareclass.model.threshold import DecisionRule
+
+        [(name, value)] = given.items()
+        rule = DecisionRule(self._threshold_rule(name, value))
+        if rule.needs_time and time is None:
+            raise ErrorKind.COMBINATION.error(
+                f"--alerts {value} needs to know the time of each row.",
+                "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
+            )
+        return rule
+
+    def _threshold_rule(self, name: str, value: Any) -> Any:
+        from rareclass.decide.threshold_rule import ThresholdRule
+
+        if name == "cost":
+            costs: dict[str, Any] = read_costs("--cost", value)
+            return ThresholdRule.least_cost(**costs, prevalence=self.prevalence)
+        text = (self.confidence or "0.9").strip().lower()
+        sure = None if text == "none" else read_limited("--confidence", text)
+        shared = {"confidence": sure, "prevalence": self.prevalence}
+        if name == "alerts":
+            number, rows = _alerts(value)
+            wanted: dict[str, Any] = {"per" if isinstance(rows, str) else "rows": rows, **shared}
+            return ThresholdRule.max_alerts(number, **wanted)
+        return getattr(ThresholdRule, name)(value, **shared)
+
+
+def _alerts(text: str) -> tuple[int, int | str]:
+    """Alerts, and in how many rows, or in which period."""
+    rate = read_rate(text)
+    if rate is None or 0 in rate:
+        raise ErrorKind.SETTING.error(
+            f"--alerts {text} cannot be read.",
+            "Give a number per hour, day or week, such as 50/day, or per rows, such as 50/10000.",
+        )
+    return rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,3 +317,51 @@ def _decision(content: "Model") -> list[str]:
         kept = f"{content.cases.n_rare:,}"
         lines.append(f"Rare rows kept: {kept} (used by rareclass score --explain)")
     return lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """Options of ``rareclass serve``."""
+
+    model: Path = cli.argument(cli.ANY_MODEL)
+    address: Address
+    token_file: Path | None = opt(
+        "File with the token that requests must carry. By default the environment variable "
+        "RARECLASS_TOKEN, if set.",
+        parser=cli.local_file,
+    )
+    limits: Limits
+    threads: int = opt("Threads for requests of many rows.", 1, min=1)
+    reload: bool = opt("Load a new model file when it appears, after a check.", True)
+    log_requests: bool = opt("Write a line of JSON for each request to standard error.", True)
+
+
+@cli.command
+def serve(options: ServeOptions) -> None:
+    """Serve a model over HTTP until Ctrl-C.
+
+    POST /score takes rows as JSON and answers score, probability, decision
+    and percentile; ?reasons=3 adds the three columns that raised each score. /openapi.json
+    describes the requests; /healthz, /readyz and /metrics are for operations.
+    """
+    with needed_for("rareclass serve", "rareclass[serve]"):
+        from rareclass.serving.live_model import LiveModel
+        from rareclass.serving.middleware import find_token
+        from rareclass.serving.service import Settings, serve
+    token, address = find_token(options.token_file), options.address
+    settings = Settings(options.limits, token, options.threads, 1.0 if options.reload else 0.0)
+    served = LiveModel(options.model)
+    if not address.is_loopback and token is None:
+        screen.print_notes(
+            screen.output(),
+            f"anyone who reaches {address.host} can send requests: no token is set. Set one with "
+            "RARECLASS_TOKEN or --token-file.",
+        )
+
+    def announce(address: Address) -> None:
+        screen.output().print(f"Serving at {address.url} (Ctrl-C stops)")
+        screen.output().print(
+            f"Rows as JSON: POST {address.url}/score - what they hold: {address.url}/openapi.json"
+        )
+
+    serve(served, address, settings, options.log_requests, announce=announce)

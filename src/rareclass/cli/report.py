@@ -111,7 +111,7 @@ def _of_scores(options: PageOptions, data: "TablePlace | None") -> "FinishedRepo
 def _of_models(options: PageOptions, data: "TablePlace | None") -> "FinishedReport":
     """Make the kind of report that a model, and others to compare it with, call for."""
     from rareclass.model.model_file import HUNT_SUMMARY
-    from rareclass.stream.checkpoint import is_checkpoint
+    from rareclass.stream.state import is_checkpoint
 
     model, text = options.model, options.table.text
     asked = replace(options.asked, journal=options.journal)

@@ -153,9 +153,9 @@ def _learn(
     console: Console, options: StreamOptions, folder: Path, written: cli.JsonOption
 ) -> int | None:
     """Run the stream on the screen; return the signal that stopped it, if any."""
-    from rareclass.stream.checkpoint import checkpoints_in, claimed
     from rareclass.stream.loop import StreamLoop
     from rareclass.stream.reading import Interruption
+    from rareclass.stream.state import checkpoints_in, claimed
 
     interruption = Interruption()
     with claimed(folder), interruption.heeded():

@@ -1,24 +1,16 @@
 """Comparison of methods on the same folds: out-of-fold scores, seconds and tests."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 
-from rareclass.compare.out_of_fold import (
-    Advance,
-    FoldRows,
-    FoldScores,
-    MethodOutcome,
-    MethodRun,
-    OwnProcesses,
-    run_method,
-    score_fold_of,
-)
+from rareclass.compare.out_of_fold import FoldRows, MethodOutcome, MethodRun, OwnProcesses, run_here
 from rareclass.compare.score_columns import DEFAULT, Comparison, chosen_measures, compare_scores
 from rareclass.errors import ErrorKind, counted, setting
 from rareclass.folds.dealing import days_of, rare_rows, read_times
@@ -30,7 +22,6 @@ from rareclass.machine import track
 from rareclass.metrics import average_precision
 from rareclass.parameters import check_number, check_whole, is_whole
 
-Run = Callable[[str, Any, float | None, Advance], MethodOutcome]
 Report = Callable[[MethodRun, float | None], None]
 
 
@@ -158,7 +149,10 @@ def compare_methods(
     """
     if not methods:
         raise ErrorKind.SHAPE.error("methods= is empty.", "Give a mapping of names to estimators.")
-    limits = _limits(methods, time_budget)
+    own = time_budget if isinstance(time_budget, Mapping) else dict.fromkeys(methods, time_budget)
+    for seconds in own.values():
+        if seconds is not None:
+            check_number("time_budget", seconds)
     check_whole("random_state", random_state, "a whole number of at least 0", 0)
     rows, words = _fold_rows(X, y, cv, groups, time, sample_weight, pos_label, random_state)
     tested = np.concatenate([test for _, test in rows.folds])
@@ -176,11 +170,9 @@ def compare_methods(
                 found = average_precision(is_rare, rates, weight)
             report(outcome.run, found)
 
-    with _runner(rows, isolate) as run:
-        outcomes = _outcomes(methods, run, limits, len(rows.folds), progress, done)
+    outcomes = _outcomes(methods, rows, isolate, own, progress, done)
     runs = tuple(outcome.run for outcome in outcomes)
-    statuses = {run.status for run in runs}
-    if "interrupted" in statuses and "ok" not in statuses:
+    if not any(run.is_judged for run in runs) and runs[-1].status == "interrupted":
         raise KeyboardInterrupt
     scores = {run.name: scores for run, scores in outcomes if scores is not None}
     comparison = None
@@ -253,48 +245,28 @@ def _compared(
     )
 
 
-@contextmanager
-def _runner(rows: FoldRows, isolate: bool) -> Iterator[Run]:
-    if isolate:
-        with closing(OwnProcesses(rows)) as processes:
-            yield processes.run
-        return
-
-    def here(name: str, estimator: Any, limit: float | None, advance: Advance) -> MethodOutcome:
-        def score_fold(number: int, left: float | None) -> FoldScores:
-            return score_fold_of(estimator, rows, number)
-
-        return run_method(name, len(rows.folds), score_fold, limit, advance)
-
-    yield here
-
-
-def _limits(
-    names: Iterable[str], time_budget: float | Mapping[str, float] | None
-) -> Mapping[str, float | None]:
-    """Return the seconds of each method; raises `ValueError` on others than numbers above 0."""
-    limits = time_budget if isinstance(time_budget, Mapping) else dict.fromkeys(names, time_budget)
-    for seconds in limits.values():
-        if seconds is not None:
-            check_number("time_budget", seconds)
-    return limits
-
-
 def _outcomes(
     methods: Mapping[str, Any],
-    run: Run,
+    rows: FoldRows,
+    isolate: bool,
     limits: Mapping[str, float | None],
-    n_folds: int,
     progress: bool | str,
     done: Callable[[MethodOutcome], None],
 ) -> list[MethodOutcome]:
     """Outcome of every method; "interrupted" for those not done when Ctrl-C came."""
     outcomes: list[MethodOutcome] = []
-    with track("Comparing", len(methods) * n_folds, enabled=progress) as advance:
+    n_folds = len(rows.folds)
+    with ExitStack() as open_files:
+        run: Callable[..., MethodOutcome] = partial(run_here, rows)
+        if isolate:
+            run = open_files.enter_context(closing(OwnProcesses(rows))).run
+        advance = open_files.enter_context(
+            track("Comparing", len(methods) * n_folds, enabled=progress)
+        )
         for name, estimator in methods.items():
             advance(0, note=name)
             try:
-                found = run(name, estimator, limits.get(name), lambda name=name: advance(note=name))
+                found = run(name, estimator, limits.get(name), partial(advance, note=name))
             except KeyboardInterrupt:
                 for left in list(methods)[len(outcomes) :]:
                     interrupted = MethodRun(left, "interrupted", "ended by Ctrl-C", 0.0, 0)
@@ -302,7 +274,6 @@ def _outcomes(
                 break
             outcomes.append(found)
             done(found)
-            n_left = n_folds - found.run.n_folds
-            if n_left:
+            if n_left := n_folds - found.run.n_folds:
                 advance(n_left)
     return outcomes

@@ -143,6 +143,17 @@ def run_method(
     return MethodOutcome(ended("ok", caught=caught[:_MOST_WARNINGS]), scores)
 
 
+def run_here(
+    rows: FoldRows, name: str, estimator: Any, limit: float | None, advance: Advance
+) -> MethodOutcome:
+    """Run a method in this process, as `run_method`: it is stopped between folds alone."""
+
+    def score_fold(number: int, left: float | None) -> FoldScores:
+        return score_fold_of(estimator, rows, number)
+
+    return run_method(name, len(rows.folds), score_fold, limit, advance)
+
+
 def score_fold_of(estimator: Any, rows: FoldRows, number: int) -> FoldScores:
     """Learn a clone of the estimator on the training rows of a fold, and score its test rows."""
     start = time.perf_counter()

@@ -82,21 +82,7 @@ def compare_score_files(files: ScoreFiles) -> ComparedFiles:
     """
     read = read_score_files(files)
     comparison = _compared(read, slice(None), [None, *sorted(files.ks)])
-    by, not_judged = _by_value(read)
-    return ComparedFiles(comparison, read.rare_label, read.homes, by, not_judged)
-
-
-def _compared(read: "ReadScores", rows: Any, k: Any = None) -> Comparison:
-    columns = {name: column[rows] for name, column in read.columns.items()}
-    weight, groups = (None if each is None else each[rows] for each in (read.weight, read.groups))
-    return compare_scores(read.y[rows], columns, k=k, sample_weight=weight, groups=groups)
-
-
-def _by_value(read: "ReadScores") -> tuple[dict[str, Comparison], dict[str, str]]:
-    """Comparisons of the rows of each value alone, and the reasons where there is none."""
-    if read.by is None:
-        return {}, {}
-    found, not_judged = {}, {}
+    found, not_judged = dict[str, Comparison](), dict[str, str]()
     for value in sorted(set(read.by)):
         own = read.by == value
         try:
@@ -104,7 +90,13 @@ def _by_value(read: "ReadScores") -> tuple[dict[str, Comparison], dict[str, str]
         except ValueError as error:
             reason = error.message if isinstance(error, InputError) else str(error)
             not_judged[value] = reason if read.y[own].any() else "it has no rare rows."
-    return found, not_judged
+    return ComparedFiles(comparison, read.rare_label, read.homes, found, not_judged)
+
+
+def _compared(read: "ReadScores", rows: Any, k: Any = None) -> Comparison:
+    columns = {name: column[rows] for name, column in read.columns.items()}
+    weight, groups = (None if each is None else each[rows] for each in (read.weight, read.groups))
+    return compare_scores(read.y[rows], columns, k=k, sample_weight=weight, groups=groups)
 
 
 class ReadScores(NamedTuple):
@@ -116,7 +108,7 @@ class ReadScores(NamedTuple):
     y: np.ndarray
     groups: np.ndarray | None
     weight: np.ndarray | None = None
-    by: np.ndarray | None = None  # as text
+    by: np.ndarray = np.empty(0, object)  # as text; empty where rows are not split
 
 
 def read_score_files(files: ScoreFiles) -> ReadScores:
@@ -143,7 +135,7 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
     if files.groups is not None:
         cells = _beside(tables, files.groups)
         groups = group_words(cells, np.arange(1, len(cells) + 1), setting("groups")).to_numpy()
-    weight, by = None, None
+    weight, by = None, np.empty(0, object)
     if files.weight is not None:
         weight = _weights(_beside(tables, files.weight, "weight"), files.weight)
     if files.by is not None:

@@ -150,7 +150,13 @@ def score_unlabelled(
     n_values = len(values)
     scores = every.by_value(X[unlabelled])
     of_cases = _places(every.by_value(of_known), scores, fold, n_values)
-    return ScoredUnlabelled(_first(every, n_values), scores[:, :n_values].copy(), of_cases)
+    of_all = every._replace(  # the first functions, of which nothing was held out
+        intercept=every.intercept[:n_values],
+        linear=np.ascontiguousarray(every.linear[:, :n_values]),
+        gaussian=np.ascontiguousarray(every.gaussian[:, :n_values]),
+        cases=every.cases[:n_values],
+    )
+    return ScoredUnlabelled(of_all, scores[:, :n_values].copy(), of_cases)
 
 
 def _folds(code: NDArray[np.integer], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -192,16 +198,6 @@ def _places(
         cases = -known[fold == number, own].max(axis=1)
         places.append(np.maximum(np.searchsorted(ordered, cases, side="right"), 1))
     return np.sort(np.concatenate(places))
-
-
-def _first(score: CaseScore, n: int) -> CaseScore:
-    """Return the first n functions alone."""
-    return score._replace(
-        intercept=score.intercept[:n],
-        linear=np.ascontiguousarray(score.linear[:, :n]),
-        gaussian=np.ascontiguousarray(score.gaussian[:, :n]),
-        cases=score.cases[:n],
-    )
 
 
 def to_nearest(rows: Floats, known: Floats) -> Floats:

@@ -20,6 +20,7 @@ from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.hunt import HuntSettings
 from rareclass.hunt.case_score import (
     CumulativeCounts,
+    Floats,
     ListOrder,
     ScoredUnlabelled,
     ShareOfCases,
@@ -135,14 +136,6 @@ class HeldOutF1:
     words: str = ""  # the figures as a sentence
 
 
-class ChosenBalls(NamedTuple):
-    """Fitted balls, and the results of choosing their parameters."""
-
-    model: "RACH"  # fitted
-    estimate: HeldOutF1 | None  # None where there were too few labelled rows to hold any out
-    by: str  # source of the parameters: "cross-validation", "options" or "defaults"
-
-
 @dataclass(frozen=True)
 class HuntBall:
     """One ball of a hunt."""
@@ -166,12 +159,12 @@ class RankedRows(NamedTuple):
     """
 
     rows: NDArray[np.int64]  # positions in the table
-    score: NDArray[np.float64]
+    score: Floats
     ball: NDArray[np.int64]  # the one that each belongs to
-    relative_depth: NDArray[np.float64]
-    distance: NDArray[np.float64]  # to the centre of that ball, in standardised units
+    relative_depth: Floats
+    distance: Floats  # to the centre of that ball, in standardised units
     found: NDArray[np.bool_]  # inside the ball
-    sure: NDArray[np.float64]
+    sure: Floats
 
 
 @dataclass(frozen=True)
@@ -202,7 +195,7 @@ class Hunt:
     held_out_places: NDArray[np.int64]
     # for each ball the rows inside: those found, and the rare rows that it was fitted to
     members: tuple[NDArray[np.int64], ...]
-    distances: NDArray[np.float64]  # of unlabelled rows to centres, (n_unlabelled, n_balls)
+    distances: Floats  # of unlabelled rows to centres, (n_unlabelled, n_balls)
     estimate: HeldOutF1 | None  # None where there were too few labelled rows to hold any out
     chosen: ChosenParameters
     # what the user should know; text where it is a warning without a finding
@@ -244,7 +237,7 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
         X = encoder.fit_transform(table.rows.frame)
     names = tuple(feature.name for feature in encoder.coordinates_)
     points = LabelledRows(as_source(X), labels.y, None, names)
-    model, estimate, by = fit_balls(points, labels, settings, notes)
+    model, estimate = fit_balls(points, labels, settings, notes)
     distances = _distances(model, X, labels.unlabelled)
     with track("Ranking"):
         scored = score_unlabelled(X, labels.code, settings.folds, settings.seed)
@@ -264,24 +257,8 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
     )
     under_last = float(np.nextafter(kept.score[-1], -np.inf))
     order = ListOrder(scored.score, CumulativeCounts.of(-ranking.score), share, under_last)
-    chosen = _parameters(model, settings, by)
-    return Hunt(
-        model,
-        encoder,
-        balls,
-        kept,
-        order,
-        scored.of_cases,
-        members,
-        distances,
-        estimate,
-        chosen,
-        notes,
-    )
-
-
-def _parameters(model: "RACH", settings: HuntSettings, by: str) -> ChosenParameters:
-    return ChosenParameters(
+    by = "options" if settings.given() else "defaults"
+    chosen = ChosenParameters(
         "none" if model.kernel is None else model.kernel,
         float(model.C1),
         float(model.C2),
@@ -289,12 +266,16 @@ def _parameters(model: "RACH", settings: HuntSettings, by: str) -> ChosenParamet
         float(model.margin),
         model.radius_slack,
         model.n_balls,
-        by,
+        by if estimate is None else "cross-validation",
         [name for name in settings.given() if name != "width" or model.kernel],
     )
+    return Hunt(
+        model, encoder, balls, kept, order, scored.of_cases, members, distances, estimate, chosen,
+        notes,
+    )  # fmt: skip
 
 
-def _distances(model: "RACH", X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _distances(model: "RACH", X: NDArray[Any], rows: NDArray[np.int64]) -> Floats:
     """Return the distance of some rows to every centre, a block at a time."""
     parts = [
         np.column_stack(
@@ -308,7 +289,7 @@ def _distances(model: "RACH", X: NDArray[Any], rows: NDArray[np.int64]) -> NDArr
 def _rank(
     model: "RACH",
     labels: HuntLabels,
-    distances: NDArray[np.float64],
+    distances: Floats,
     scored: ScoredUnlabelled,
     share: ShareOfCases | None,
 ) -> RankedRows:
@@ -334,15 +315,13 @@ def _rank(
 def _found_balls(model: "RACH", labels: HuntLabels, ranking: RankedRows) -> tuple[HuntBall, ...]:
     """Name the balls and count what they hold."""
     values = [str(ball.label) for ball in model.balls_]
-    unlabelled = np.zeros(len(labels.code), dtype=bool)
-    unlabelled[labels.unlabelled] = True
     balls = []
     for k, ball in enumerate(model.balls_):
         name = values[k]
         if values.count(name) > 1:
             name = f"{name} ({values[: k + 1].count(values[k])})"
         n_found = int((ranking.found & (ranking.ball == k)).sum())
-        n_weighed = int(unlabelled[ball.rows].sum())
+        n_weighed = int((labels.code[ball.rows] == UNKNOWN).sum())
         balls.append(HuntBall(name, values[k], ball.radius, n_found, n_weighed))
     return tuple(balls)
 
@@ -354,8 +333,11 @@ def can_hold_out(labels: HuntLabels) -> bool:
 
 def fit_balls(
     points: LabelledRows, labels: HuntLabels, settings: HuntSettings, notes: list[Finding | str]
-) -> ChosenBalls:
-    """Fit balls to the encoded rows, chosen by held-out ones; add notes for the user."""
+) -> tuple["RACH", HeldOutF1 | None]:
+    """Fit balls to the encoded rows; add notes for the user.
+
+    Parameters are chosen by held-out rows; without an estimate there were too few of them.
+    """
     common: dict[str, Any] = {
         "n_balls": settings.n_balls,
         "random_state": settings.seed,
@@ -367,7 +349,7 @@ def fit_balls(
         "max_kept": _MOST_KEPT,
     }
     if not can_hold_out(labels):
-        return _fit_unchosen(points, labels, settings, common, notes)
+        return _fit_unchosen(points, labels, settings, common, notes), None
     best, found = _search(settings.kernels[0], points, settings, common)
     for kernel in settings.kernels[1:]:
         other, told = _search(kernel, points, settings, common)
@@ -383,7 +365,7 @@ def fit_balls(
         labels.n_cleared,
         best.uncertainty_,
     )
-    return ChosenBalls(best.best_estimator_, estimate, "cross-validation")
+    return best.best_estimator_, estimate
 
 
 def _is_better(other: "RACHCV", best: "RACHCV", labels: HuntLabels) -> bool:
@@ -423,7 +405,7 @@ def _fit_unchosen(
     settings: HuntSettings,
     common: dict[str, Any],
     notes: list[Finding | str],
-) -> ChosenBalls:
+) -> "RACH":
     """Fit with the given prices, or prices that make the smallest ball around the cases."""
     from rareclass.hyperball import RACH
 
@@ -431,13 +413,12 @@ def _fit_unchosen(
     # Nothing would show that unlabelled rows drawing the ball make it better.
     common.setdefault("C2", 0.0)
     common["n_balls"] = settings.n_balls or 1
-    model = RACH(**common)
     with warnings_as(notes, of_balls):
-        model.fit_rows(points)
+        model = RACH(**common).fit_rows(points)
     values = {"n_rare": labels.n_rare, "n_cleared": labels.n_cleared}
     not_chosen = {name: None for name in ("C1", "C2") if name not in settings.given()}
     notes.append(Finding(FindingKind.NONE_HELD_OUT, values, not_chosen))
-    return ChosenBalls(model, None, "options" if settings.given() else "defaults")
+    return model
 
 
 def in_settings(name: str, change: Any) -> str:

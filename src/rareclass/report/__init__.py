@@ -15,10 +15,15 @@ from rareclass.parameters import COSTS, opt, read_costs
 
 if TYPE_CHECKING:
     from rareclass.report.ball_display import draw_ball
+    from rareclass.report.curves import (
+        AlertsDisplay,
+        CostDisplay,
+        GainsDisplay,
+        PrecisionRecallDisplay,
+        RocDisplay,
+    )
     from rareclass.report.drawing import RankingDisplay
-    from rareclass.report.ranking_section import GainsDisplay, PrecisionRecallDisplay, RocDisplay
     from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay
-    from rareclass.report.threshold_section import AlertsDisplay, CostDisplay
     from rareclass.report.threshold_table import ThresholdTable
 
 __all__ = [
@@ -55,9 +60,10 @@ __getattr__, __dir__ = lazy_names(
     {
         ".ball_display": ["draw_ball"],
         ".drawing": ["RankingDisplay"],
-        ".ranking_section": ["GainsDisplay", "PrecisionRecallDisplay", "RocDisplay"],
+        ".curves": [
+            "AlertsDisplay", "CostDisplay", "GainsDisplay", "PrecisionRecallDisplay", "RocDisplay",
+        ],
         ".scores_section": ["ReliabilityDisplay", "ScoreDistributionDisplay"],
-        ".threshold_section": ["AlertsDisplay", "CostDisplay"],
         ".threshold_table": ["ThresholdTable"],
     },
-)
+)  # fmt: skip

@@ -13,6 +13,7 @@ from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_fil
 from rareclass.errors import ErrorKind
 from rareclass.opening import open_model
 from rareclass.report import ReportOptions
+from rareclass.report.curves import GainsDisplay, PrecisionRecallDisplay, RocDisplay, TableDisplay
 from rareclass.report.drawing import CYCLE, Axes, Display
 from rareclass.report.page import (
     Fact,
@@ -30,12 +31,6 @@ from rareclass.report.page import (
     rows_facts,
     settings_section,
     whole,
-)
-from rareclass.report.ranking_section import (
-    GainsDisplay,
-    PrecisionRecallDisplay,
-    RocDisplay,
-    TableDisplay,
 )
 from rareclass.report.reading import read_rows
 from rareclass.report.threshold_table import ThresholdTable

@@ -19,7 +19,13 @@ from rareclass.model.facts import CombinationFacts, KernelFacts, ModelFacts, Mom
 from rareclass.model.model import Model
 from rareclass.model.threshold import held_out_of
 from rareclass.report import ReportOptions
-from rareclass.report.columns_section import data_section, features_section, moved_section
+from rareclass.report.columns_and_rows import (
+    data_section,
+    features_section,
+    moved_section,
+    single_rows,
+)
+from rareclass.report.curves import cost_section, ranking_section, threshold_section
 from rareclass.report.model_card import JudgedModel, card_section
 from rareclass.report.page import (
     Fact,
@@ -36,12 +42,9 @@ from rareclass.report.page import (
     settings_section,
     whole,
 )
-from rareclass.report.ranking_section import ranking_section
 from rareclass.report.reading import ReadRows, read_rows
 from rareclass.report.scores_section import scores_section
-from rareclass.report.single_rows import single_rows
 from rareclass.report.subgroups import Subgroups, classes_section, subgroups_section
-from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import LEVEL
 from rareclass.stored import plain_data
 from rareclass.tables import DETECTED, TextSettings

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, command_line, setting
 from rareclass.metrics import interval
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift
+from rareclass.report.curves import ranking_section, threshold_section
 from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, Axes, Display, log_axis
 from rareclass.report.page import (
     NONE,
@@ -30,11 +31,9 @@ from rareclass.report.page import (
     settings_section,
     whole,
 )
-from rareclass.report.ranking_section import ranking_section
-from rareclass.report.threshold_section import threshold_section
 from rareclass.report.threshold_table import ThresholdTable
-from rareclass.stream.checkpoint import SavedStream, load_newest
 from rareclass.stream.log import read_log
+from rareclass.stream.state import SavedStream, load_newest
 from rareclass.table_block import TableBlock
 
 _MOST_LISTED = 12

@@ -29,6 +29,8 @@ LEVEL = 0.95
 """Confidence level of all intervals in a report."""
 SHARES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 """Shares of all rows that have their own thresholds."""
+# Bounds are written in ten-thousandths: more digits are noise, and a tenth of the file.
+_SCALE = 10_000
 # Every number of alerts up to here has its threshold; beyond, each factor of ten has a hundred.
 _EXACT_ALERTS = 200
 _A_DECADE = 100
@@ -168,7 +170,11 @@ class ThresholdTable:
         thresholds = np.array([_short_threshold(held, int(cut)) for cut in cuts])
         place = None
         if own is not None and not np.isnan(own):
-            cuts, thresholds, place = _with_own(held, cuts, thresholds, own)
+            cut = held.at(own)
+            place = int(np.searchsorted(cuts, cut))
+            if place == len(cuts) or cuts[place] != cut:
+                cuts, thresholds = np.insert(cuts, place, cut), np.insert(thresholds, place, own)
+            thresholds[place] = own  # which keeps its digits
         hits, false_alerts = held.rare[cuts], held.majority[cuts]
         alerts, trials = hits + false_alerts, held.trials[cuts]
         every = held if every is None else every
@@ -217,45 +223,44 @@ class ThresholdTable:
         kept = np.unique(np.clip(np.searchsorted(way, spread), 0, n - 1))
         return np.union1d(kept, [0, n - 1])
 
+    def for_script(self) -> dict[str, Any]:
+        """Return what the script of a page reads of each threshold, as JSON can write it."""
+        columns: dict[str, Any] = {
+            "threshold": np.clip(
+                self.thresholds, -1.7e308, 1.7e308
+            ).tolist(),  # JSON has no infinity
+            "hits": _short(self.hits),
+            "false_alerts": _short(self.false_alerts),
+            "n_rare": _short([self.n_rare])[0],
+            "n_rest": _short([self.n_rest])[0],
+            "own": self.own,
+            "scale": _SCALE,
+        }
+        for name, values in zip(("alerts", "alerts_low", "alerts_high"), self.amounts, strict=True):
+            columns[name] = _short(values, 6)
+        for name, band in (("precision", self.precision), ("recall", self.recall)):
+            columns[f"{name}_low"] = [round(_SCALE * each) for each in band.low.tolist()]
+            columns[f"{name}_high"] = [round(_SCALE * each) for each in band.high.tolist()]
+        if self.cost is None:
+            # For costs of errors that the reader types.
+            rate = self.false_positive_rate
+            columns["false_alerts_low"] = _short(rate.low * self.n_rest, 6)
+            columns["false_alerts_high"] = _short(rate.high * self.n_rest, 6)
+        else:
+            for name, values in zip(("cost", "cost_low", "cost_high"), self.cost, strict=True):
+                columns[name] = _short(values, 6)
+        if self.busiest is not None:
+            columns["busiest"] = _short(self.busiest)
+        return columns
 
-@dataclass(frozen=True)
-class Gains:
-    """Gains and lift of the highest rows, at every threshold of a table with alerts.
 
-    Attributes
-    ----------
-    share : ndarray of shape (t,)
-        Share of all rows above the threshold; rising, above 0.
-    gain : Band
-        Share of the rare rows among them: recall.
-    lift : Band
-        Precision over the share of rare rows: how many times more rare rows they hold than as many
-        rows drawn at random. Its bounds are those of precision.
-    """
-
-    share: Floats
-    gain: Band
-    lift: Band
-
-    @classmethod
-    def of(cls, table: ThresholdTable) -> Self:
-        """Read gains from a table of thresholds."""
-        some = table.alerts > 0
-        share = table.alerts[some] / table.n_rows
-        rate = table.n_rare / table.n_rows
-        gain = Band(*(each[some] for each in table.recall))
-        lift = Band(*(each[some] / rate for each in table.precision))
-        return cls(share, gain, lift)
-
-    def rows(self) -> list[int]:
-        """Return the places of the shares nearest to `SHARES` from below, each once."""
-        places = [int(np.searchsorted(self.share, each, side="right")) - 1 for each in SHARES]
-        near = [
-            place
-            for place, each in zip(places, SHARES, strict=True)
-            if place >= 0 and self.share[place] > 0.5 * each
-        ]
-        return sorted(set(near))
+def _short(values: Any, digits: int = 7) -> list[float | int]:
+    """Numbers to so many digits, counts without a decimal point where they are whole."""
+    found: list[float | int] = []
+    for value in np.asarray(values, dtype=float).tolist():
+        short = float(f"{value:.{digits}g}") if digits < 7 or value != int(value) else value
+        found.append(int(short) if short == int(short) else short)
+    return found
 
 
 def _short_threshold(held: HeldOutCuts, cut: int) -> float:
@@ -290,19 +295,6 @@ def _chosen_cuts(held: HeldOutCuts) -> NDArray[np.intp]:
     by_recall = np.searchsorted(held.rare, shares * held.n_rare * (1 - 1e-12))
     every = np.concatenate([[0, n_cuts - 1], few, by_alerts, by_recall])
     return np.unique(np.clip(every, 0, n_cuts - 1))
-
-
-def _with_own(
-    held: HeldOutCuts, cuts: NDArray[np.intp], thresholds: Floats, own: float
-) -> tuple[NDArray[np.intp], Floats, int]:
-    """Insert the cut at a given threshold, which keeps its digits."""
-    cut = held.at(own)
-    place = int(np.searchsorted(cuts, cut))
-    if place == len(cuts) or cuts[place] != cut:
-        cuts, thresholds = np.insert(cuts, place, cut), np.insert(thresholds, place, own)
-    thresholds = thresholds.copy()
-    thresholds[place] = own
-    return cuts, thresholds, place
 
 
 def _band(share: Floats, trials: Floats | float) -> Band:
@@ -351,12 +343,11 @@ def _costs(
         for name in ("fp", "fn", "review")
     }
     rare, rest = held.is_rare, ~held.is_rare
-    parts = [
-        (rare, columns["fn"], False),
-        (rare, columns["review"], True),
-        (rest, columns["fp"] + columns["review"], True),
+    intervals = [
+        _cost_of(held, cuts, rare, columns["fn"], False),
+        _cost_of(held, cuts, rare, columns["review"], True),
+        _cost_of(held, cuts, rest, columns["fp"] + columns["review"], True),
     ]
-    intervals = [_cost_of(held, cuts, *part) for part in parts]
     sums = [sum_interval(at) for at in zip(*intervals, strict=True)]
     return Band(*(np.array(each) for each in zip(*sums, strict=True)))
 

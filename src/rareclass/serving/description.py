@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, create_model
 
 from rareclass.serving import Limits
 from rareclass.serving.live_model import ServedModel
-from rareclass.serving.request_rows import JSON, Fault
+from rareclass.serving.requests import JSON, Fault
 from rareclass.tables.columns import Column
 
 # Paths that are read, and what they tell.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.typed_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError
+from rareclass.hunt.case_score import ListOrder
 from rareclass.model.drift import Drift, InputSummary, drift_of
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model, alert_rate
@@ -110,20 +111,23 @@ class ServedModel:
     """Model of a file, or of the folder of a stream or a hunt, as the service needs it.
 
     Rows have the types of `columns`. Raises `InputError` for a model of svmlight rows, which have
-    no named columns. A table is scored in one thread, as requests share the cores.
+    no named columns. A table is scored in one thread, as requests share the cores. `name` has the
+    first digits of the SHA-256 of the file, and `drift` counts the rows that were scored.
     """
 
-    def __init__(self, content: Model) -> None:
+    def __init__(self, content: Model, name: str) -> None:
         if content.facts.format == "svmlight":
             raise ErrorKind.UNSUPPORTED.error(
                 "A model of svmlight rows cannot be served: they have no named columns.",
                 "Fit on a CSV, Parquet or JSON lines file, or score files: rareclass score.",
             )
         alone: Any = copy(content.estimator)
-        alone.n_jobs = 1
+        if not isinstance(alone, ListOrder):  # that of a hunt has no threads
+            alone.n_jobs = 1
         # Errors sent to clients do not name the file.
         self._named = replace(content, estimator=alone)
         self._content = replace(self._named, file=None)
+        self.name, self.drift = name, InputDrift(self._content)
         self.target: str = content.target
         self.columns: Sequence[Column] = list(content.encoder.columns)
         # Majority and rare class, or levels from the lowest on.
@@ -186,10 +190,6 @@ class ServedModel:
             for row in explained.iter_rows(named=True)
         ]
 
-    def drift(self) -> InputDrift:
-        """Make a counter of drift from training."""
-        return InputDrift(self._content)
-
     def check(self) -> None:
         """Score the example row, alone and with others.
 
@@ -214,17 +214,6 @@ def _cell(column: Column, typical: float | None, choices: Sequence[str]) -> Any:
     return choices[0] if choices else None
 
 
-class Live:
-    """Model that answers, and the counts over the rows that it scored.
-
-    `name` has the first digits of the SHA-256 of its file.
-    """
-
-    def __init__(self, served: ServedModel, name: str) -> None:
-        self.served, self.name, self.since = served, name, time.time()
-        self.drift = served.drift()
-
-
 class Look(NamedTuple):
     """Outcome of a look at the file."""
 
@@ -238,7 +227,7 @@ def open_served(path: Path) -> ServedModel:
 
     Raises `InputError` where it cannot be opened, or cannot score its own example row.
     """
-    served = ServedModel(open_model(path))
+    served = ServedModel(open_model(path), fingerprint(path))
     served.check()
     return served
 
@@ -249,7 +238,7 @@ class LiveModel:
     A request is answered by the model that was there when its rows were read. A file that cannot
     take over is left alone until it changes again, unless the system refused to read it or had no
     memory for it: then every look tries again. A model behind a URL is opened once.
-    `now` is the model that answers; `open_path` opens and checks one.
+    `now` is the model that answers, `since` when it took over; `open_path` opens and checks one.
     """
 
     def __init__(
@@ -258,7 +247,7 @@ class LiveModel:
         self.path = path = path_of(path)
         self._open, self._lock = open_path, Lock()
         self._tried = self._seen = signature(path)
-        self.now = Live(open_path(path), fingerprint(path))
+        self.now, self.since = open_path(path), time.time()
 
     def look(self, at_once: bool = False) -> Look:
         """Look at the file; a changed file takes over where it can.
@@ -274,19 +263,20 @@ class LiveModel:
             if not settled and not at_once:
                 return Look("changing")
             self._tried = here
+            taken, found = self.now, Look("loaded")
             try:
-                served = self._open(self.path)
-                check_can_replace(self.now.served, served)
-                taken, found = Live(served, fingerprint(self.path)), Look("loaded")
+                taken = self._open(self.path)
+                check_can_replace(self.now, taken)
             except Exception as error:  # whatever the fault, the old model goes on
                 reason = str(error) if isinstance(error, InputError) else ""
                 if isinstance(error, OSError | MemoryError):  # the machine's fault may pass
                     self._tried = None
-                taken, found = self.now, Look("refused", type(error).__name__, reason)
+                found = Look("refused", type(error).__name__, reason)
             if signature(self.path) != here:  # changed while it was read: neither file was seen
                 self._tried = None
                 return Look("changing")
-            self.now = taken
+            if found.outcome == "loaded":
+                self.now, self.since = taken, time.time()
             return found
 
 

@@ -1,6 +1,6 @@
 """Prometheus measures: time, rows and errors of requests; scores and inputs of the model."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
 
-from rareclass.serving.live_model import InputDrift, Live, RowScores
+from rareclass.serving.live_model import InputDrift, LiveModel, RowScores, ServedModel
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -36,8 +36,8 @@ _OF_COLUMNS = {
 class Measures:
     """Counts requests and rows in a registry of its own; asked, it tells of the model as well."""
 
-    def __init__(self, current: Callable[[], Live]) -> None:
-        self._current = current
+    def __init__(self, model: LiveModel) -> None:
+        self._model = model
         self._registry = CollectorRegistry()
         # Counting the scored rows keeps no request waiting.
         self._looks = ThreadPoolExecutor(1, thread_name_prefix="look")
@@ -64,14 +64,14 @@ class Measures:
         if kind:
             self._errors.labels(kind).inc()
 
-    def scored(self, live: Live, rows: pl.DataFrame, scores: RowScores) -> None:
+    def scored(self, served: ServedModel, rows: pl.DataFrame, scores: RowScores) -> None:
         """Count scored rows; called from threads."""
-        n_called = np.bincount(scores.called, minlength=len(live.served.classes))
-        for name, n_rows in zip(live.served.classes, n_called.tolist(), strict=True):
+        n_called = np.bincount(scores.called, minlength=len(served.classes))
+        for name, n_rows in zip(served.classes, n_called.tolist(), strict=True):
             if n_rows:
                 self._rows.labels(name).inc(n_rows)
-        if live.drift.add(rows, scores.columns["score"].to_numpy()):
-            self._looks.submit(live.drift.look)
+        if served.drift.add(rows, scores.columns["score"].to_numpy()):
+            self._looks.submit(served.drift.look)
 
     def load(self, outcome: str) -> None:
         """Count a file that took over, or was refused."""
@@ -87,17 +87,17 @@ class Measures:
 
     def collect(self) -> Iterable[Metric]:
         """Measures of the model that answers now, gathered when Prometheus asks."""
-        live = self._current()
+        served = self._model.now
         info = GaugeMetricFamily(
             "rareclass_model_info", "The model that answers.", labels=("model", "target", "method")
         )
-        method = str(live.served.facts.get("method") or "")
-        info.add_metric((live.name, live.served.target, method), 1.0)
+        method = str(served.facts.get("method") or "")
+        info.add_metric((served.name, served.target, method), 1.0)
         yield info
         yield GaugeMetricFamily(
-            "rareclass_model_since_seconds", "When it took over, in Unix time.", live.since
+            "rareclass_model_since_seconds", "When it took over, in Unix time.", self._model.since
         )
-        yield from _drift_measures(live.drift)
+        yield from _drift_measures(served.drift)
 
 
 def _drift_measures(drift: InputDrift) -> Iterable[Metric]:

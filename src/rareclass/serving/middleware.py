@@ -13,13 +13,14 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
 from rareclass.errors import ErrorKind, counted, seconds_text, setting
 from rareclass.machine import size_text
 from rareclass.serving import Limits
 from rareclass.serving.measures import Measures
-from rareclass.serving.request_rows import RefusedError, refused
+from rareclass.serving.requests import RefusedError, refused
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -30,6 +31,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOGGER = logging.getLogger("rareclass.serving")
 # Key of the request's log fields in its scope.
 LOG_FIELDS = "rareclass.log_fields"
+# Key of the request's body, which has been read.
+BODY = "rareclass.body"
 TOKEN_VARIABLE = "RARECLASS_TOKEN"
 # Bytes: a shorter token can be guessed by many tries.
 _SHORTEST_TOKEN = 16
@@ -203,7 +206,7 @@ class Guarded:
 class Limited:
     """Limits requests to one path: how many at once, how many bytes, how many seconds.
 
-    The body is read here, chunked or not, and stopped at the first byte too many. Probes and
+    The body is read here into the scope, and stopped at the first byte too many. Probes and
     measures are not limited: they matter most when all places are taken.
     """
 
@@ -233,37 +236,33 @@ class Limited:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         seconds = self._limits.timeout
-        has_body = False
         try:
             async with asyncio.timeout(seconds):
-                body = await self._body(scope, receive)
-                has_body = True
-                await self._app(scope, _once(body, receive), send)
+                scope[BODY] = await self._body(Request(scope, receive))
+                await self._app(scope, receive, send)
         except TimeoutError:
             limit = seconds_text(seconds)
-            if has_body:
+            if BODY in scope:
                 why = f"No answer within {limit}."
                 raise refused(504, "time", why, "Send fewer rows.") from None
             why = f"The body did not come within {limit}."
             raise refused(408, "slow body", why, "Send it faster.") from None
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        most = self._limits.max_body
-        for name, value in scope["headers"]:
-            if name == b"content-length" and value.isdigit() and int(value) > most:
-                raise self._too_large()
-        parts, n_bytes = [], 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise refused(400, "gone", "The body was not sent to its end.", "Send it again.")
-            part = message.get("body", b"")
-            n_bytes += len(part)
-            if n_bytes > most:
-                raise self._too_large()
-            parts.append(part)
-            if not message.get("more_body", False):
-                return b"".join(parts)
+    async def _body(self, request: Request) -> bytes:
+        most, parts, n_bytes = self._limits.max_body, [], 0
+        length = request.headers.get("content-length", "")
+        if length.isdigit() and int(length) > most:
+            raise self._too_large()
+        try:
+            async for part in request.stream():
+                n_bytes += len(part)
+                if n_bytes > most:
+                    raise self._too_large()
+                parts.append(part)
+        except ClientDisconnect:
+            why = "The body was not sent to its end."
+            raise refused(400, "gone", why, "Send it again.") from None
+        return b"".join(parts)
 
     def _too_large(self) -> RefusedError:
         return refused(
@@ -273,17 +272,3 @@ class Limited:
             "Send fewer rows at a time.",
             Connection="close",
         )
-
-
-def _once(body: bytes, receive: Receive) -> Receive:
-    """Channel that gives a body that was read already, and then what follows it."""
-    is_given = False
-
-    async def give() -> Message:
-        nonlocal is_given
-        if is_given:
-            return await receive()
-        is_given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return give

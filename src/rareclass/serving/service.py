@@ -29,11 +29,10 @@ with needed_for("rareclass.serving", "rareclass[serve]"):
 from rareclass.machine import hush
 from rareclass.serving import Address, Limits
 from rareclass.serving.description import OPEN_PATHS, READ_PATHS, openapi_of
-from rareclass.serving.lanes import Lanes
 from rareclass.serving.live_model import LiveModel, Look
 from rareclass.serving.measures import MEDIA_TYPE, Measures
-from rareclass.serving.middleware import LOG_FIELDS, Guarded, Limited, Watched, log, start_log
-from rareclass.serving.request_rows import JSON, Fault, RefusedError, refused, schema_error
+from rareclass.serving.middleware import BODY, LOG_FIELDS, Guarded, Limited, Watched, log, start_log
+from rareclass.serving.requests import JSON, Fault, Lanes, RefusedError, refused, schema_error
 
 PATHS = {"/score": "POST", **dict.fromkeys(READ_PATHS, "GET")}
 # Seconds that a thread may keep the interpreter: the longest that a new request waits for scoring.
@@ -58,9 +57,9 @@ class Settings:
 
 def service_of(model: LiveModel, settings: Settings, version: str) -> FastAPI:
     """Make the ASGI application that answers with a model."""
-    measures = Measures(lambda: model.now)
+    measures = Measures(model)
     limits = settings.limits
-    lanes = Lanes(lambda: model.now, limits, settings.n_large, measures.scored)
+    lanes = Lanes(model, limits, settings.n_large, measures.scored)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -101,7 +100,7 @@ def _add_answers(app: FastAPI, lanes: Lanes, limits: Limits) -> None:
 
     async def score(request: Request) -> Response:
         fields = request.scope[LOG_FIELDS]
-        body, n_reasons = await request.body(), _reasons_wanted(request, limits)
+        body, n_reasons = request.scope[BODY], _reasons_wanted(request, limits)
         fields["bytes"] = len(body)
         try:
             answer = await lanes.answer(body, n_reasons)
@@ -122,20 +121,20 @@ def _add_description(
 
     def openapi() -> dict[str, Any]:
         has_token = settings.token is not None
-        return openapi_of(model.now.served, version, settings.limits, has_token)
+        return openapi_of(model.now, version, settings.limits, has_token)
 
     def give_openapi(request: Request) -> Response:  # in a thread: wide tables take a while
         return JSONResponse(openapi())
 
     async def give_model(request: Request) -> Response:
-        live = model.now
+        served = model.now
         columns = [
             {"name": each.name, "kind": each.kind, "reads_as": each.reads_as}
-            for each in live.served.columns
+            for each in served.columns
         ]
-        facts = {"model": live.name, **live.served.facts, "columns": columns}
+        facts = {"model": served.name, **served.facts, "columns": columns}
         return JSONResponse(
-            {**facts, "example": dict(live.served.example), "limits": asdict(settings.limits)}
+            {**facts, "example": dict(served.example), "limits": asdict(settings.limits)}
         )
 
     def give_measures(request: Request) -> Response:  # in a thread: it counts the rows held

@@ -31,15 +31,16 @@ _MOST_RECENT, _FEWEST_RECENT = 100_000, 1_000
 _MOST_DAYS = 4_000
 _WEEK = 7
 _FIRST_DAY = 10_000  # rows that a day is taken to have where no other is known
+Floats = NDArray[np.float64]
 # What each feature of a row does to its score, given the row and weights.
-Raises = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+Raises = Callable[[Floats, Floats], Floats]
 
 
 class AlertDecisions(NamedTuple):
     """Decisions on rows, one entry a row."""
 
     is_alert: NDArray[np.bool_]
-    thresholds: NDArray[np.float64]  # in force; NaN while there is none
+    thresholds: Floats  # in force; NaN while there is none
     places: NDArray[np.int64]  # recent scores that are higher, and one
     recent: NDArray[np.int64]  # scores that it was compared with
 
@@ -79,9 +80,7 @@ class MovingThreshold:
         self._periods: dict[int, tuple[int, int]] = {}  # rows and alerts of each
         self._earliest = -math.inf
 
-    def decide(
-        self, scores: NDArray[np.float64], days: NDArray[np.int64] | None = None
-    ) -> AlertDecisions:
+    def decide(self, scores: Floats, days: NDArray[np.int64] | None = None) -> AlertDecisions:
         """Decide on the next rows; `days` are their numbers of days, needed for a budget a day."""
         n = len(scores)
         scores = np.ascontiguousarray(scores, np.float64)
@@ -113,9 +112,7 @@ class MovingThreshold:
     def _step(self) -> int:
         return max(FEWEST, len(self._recent) // 50)
 
-    def _take(
-        self, period: int, scores: NDArray[np.float64], decided: AlertDecisions, rows: slice
-    ) -> None:
+    def _take(self, period: int, scores: Floats, decided: AlertDecisions, rows: slice) -> None:
         if period < self._earliest:
             return
         seen, used = self._periods.get(period, (0, 0))
@@ -142,7 +139,7 @@ class MovingThreshold:
         rows = [self._periods[day][0] for day in days] or [_FIRST_DAY]
         return max(sum(rows) / len(rows), float(self.budget.number))
 
-    def _remember(self, period: int, scores: NDArray[np.float64]) -> None:
+    def _remember(self, period: int, scores: Floats) -> None:
         self._later = np.concatenate([self._later, scores])
         if len(self._later) < self._step():
             return
@@ -160,9 +157,7 @@ class AlertReason(NamedTuple):
     raises: float
 
 
-def reasons_of(
-    raises: NDArray[np.float64], columns: Sequence[str], cells: dict[str, Any]
-) -> list[AlertReason]:
+def reasons_of(raises: Floats, columns: Sequence[str], cells: dict[str, Any]) -> list[AlertReason]:
     """Return the columns of a row that raised its score most, the first one most: O(features).
 
     `raises` is what each feature adds, by `OnlineRanker.raises` above a usual row: for a linear
@@ -195,7 +190,7 @@ class ReasonWeights:
     """
 
     def __init__(self) -> None:
-        self._looks: list[tuple[int, NDArray[np.float64]]] = []
+        self._looks: list[tuple[int, Floats]] = []
 
     def look(self, block: int, learner: OnlineRanker) -> None:
         """Keep the weights for rows of a block, if it is a new one."""
@@ -203,7 +198,7 @@ class ReasonWeights:
             coef = learner.additive_weights() if learner.has_begun else np.empty(0)
             self._looks.append((block, coef))
 
-    def at(self, number: int) -> NDArray[np.float64]:
+    def at(self, number: int) -> Floats:
         """Return the weights for a record of the last batch, of the features born by then."""
         block = int(blocks_of(np.array(number)))
         return next(coef for known, coef in reversed(self._looks) if known <= block)
@@ -258,8 +253,8 @@ class AlertFile(GrowingFile):
     def take(
         self,
         arrivals: Arrivals,
-        X: NDArray[np.float64],
-        scores: NDArray[np.float64],
+        X: Floats,
+        scores: Floats,
         features: tuple[Feature, ...],
         raises: Raises,
     ) -> None:

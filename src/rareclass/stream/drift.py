@@ -18,6 +18,7 @@ from rareclass.metrics.intervals import Interval, difference_interval, wilson_in
 from rareclass.metrics.scored_classes import RareCells, cells_of
 from rareclass.tables.batch import Batch
 
+Floats = NDArray[np.float64]
 # Smaller windows are not compared with each other.
 FEWEST_IN_WINDOW = 100
 # Chance that a report of a stream that stays as it is tells of a fall, at most.
@@ -87,7 +88,7 @@ class Window:
         at_top = precision_at_k(rare, scores, self.top) if len(rare) >= self.top else None
         return WindowMeasures(roc_auc(rare, scores), average_precision(rare, scores), at_top)
 
-    def rows(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def rows(self) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the scores and labels in the window, in the order of the ring."""
         n_rows = min(self._added, self.size)
         return self._scores[:n_rows], self._rare[:n_rows]
@@ -112,7 +113,7 @@ class BestWindow(NamedTuple):
 
     value: float
     rows: int
-    scores: NDArray[np.float64]
+    scores: Floats
     rare: NDArray[np.bool_]
 
 
@@ -131,7 +132,7 @@ class BestWindows:
         self._n_windows = 0
         self._looked_at = 0  # labelled rows when a window was last considered
 
-    def add(self, window: Window, scores: NDArray[np.float64], rare: NDArray[np.bool_]) -> None:
+    def add(self, window: Window, scores: Floats, rare: NDArray[np.bool_]) -> None:
         """Add rows to the window, and look at it whenever all of its rows are new."""
         start = 0
         while start < len(scores):
@@ -236,16 +237,16 @@ class ColumnCounts:
         known = zip(_numbers(encoder), self._edges, counts, strict=False)
         return {name: (edges, cells) for name, edges, cells in known if cells.sum()}
 
-    def value_counts(self, encoder: OnlineEncoder) -> NDArray[np.float64]:
+    def value_counts(self, encoder: OnlineEncoder) -> Floats:
         """Return the rows in which each indicator is 1; 0 for numbers."""
         self._widen(encoder)
-        counts: NDArray[np.float64] = self._values.sum(axis=0)
+        counts: Floats = self._values.sum(axis=0)
         return counts
 
-    def usual(self, encoder: OnlineEncoder) -> NDArray[np.float64]:
+    def usual(self, encoder: OnlineEncoder) -> Floats:
         """Return the share of earlier rows in which each indicator is 1; 0 for numbers."""
         self._widen(encoder)
-        shares: NDArray[np.float64] = self._values[0] + self._values[1]
+        shares: Floats = self._values[0] + self._values[1]
         return shares / max(float(self._rows[0] + self._rows[1]), 1.0)
 
     def moves(self, encoder: OnlineEncoder) -> list[ColumnShift]:
@@ -343,7 +344,7 @@ class DriftAlarm:
         return begins
 
 
-def _binned(cells: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+def _binned(cells: Floats, edges: Floats) -> NDArray[np.int64]:
     """Count cells in each bin, above one edge and up to the next; the last is of empty ones."""
     counts = np.bincount(np.searchsorted(edges, cells), minlength=_SLOTS)
     counts[-1] = np.count_nonzero(np.isnan(cells))  # sorted behind the last edge
@@ -356,7 +357,7 @@ def _numbers(encoder: OnlineEncoder) -> list[str]:
 
 
 def _interval(
-    measure: str, scores: NDArray[np.float64], rare: NDArray[np.bool_], k: int, level: float
+    measure: str, scores: Floats, rare: NDArray[np.bool_], k: int, level: float
 ) -> Interval:
     if measure == "auc":
         return interval("roc_auc", rare, scores, level=level)

@@ -16,14 +16,6 @@ from rareclass.errors import ErrorKind, InputError, counted, no_rows, setting
 from rareclass.metrics.column_drift import ColumnShift
 from rareclass.model.targets import stream_target
 from rareclass.stored import plain_data
-from rareclass.stream.checkpoint import (
-    Counters,
-    LoadedCheckpoint,
-    SavedStream,
-    load_newest,
-    save_checkpoint,
-    sound_state,
-)
 from rareclass.stream.drift import (
     BestWindows,
     ColumnCounts,
@@ -36,7 +28,15 @@ from rareclass.stream.drift import (
 from rareclass.stream.log import LOG_SCHEMA, SCORES_SCHEMA, FileMark, ParquetParts
 from rareclass.stream.options import StreamOptions
 from rareclass.stream.reading import BoundedReader, Interruption, Memory, find_day_column
-from rareclass.stream.state import StreamState
+from rareclass.stream.state import (
+    Counters,
+    LoadedCheckpoint,
+    SavedStream,
+    StreamState,
+    load_newest,
+    save_checkpoint,
+    sound_state,
+)
 from rareclass.tables import TextSettings
 from rareclass.tables.batch import Batch, Rejected, columns_fault
 from rareclass.tables.jsonl import NAMING_ROWS

@@ -17,14 +17,14 @@ from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, W
 from rareclass.model.facts import ModelFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import check_model
-from rareclass.stream.checkpoint import (
+from rareclass.stream.state import (
     LoadedCheckpoint,
     SavedStream,
+    learner_of,
     load_checkpoint,
     load_newest,
     sound_state,
 )
-from rareclass.stream.state import learner_of
 from rareclass.tables.batch import Batch
 from rareclass.tables.columns import Column
 

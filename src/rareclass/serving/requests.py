@@ -1,12 +1,20 @@
-"""Rows of a request in JSON, read as `rareclass score` reads a file.
+"""Requests: their rows in JSON, read as `rareclass score` reads a file, and how they wait.
 
-A request that is refused gets a list of faults.
+A request that is refused gets a list of faults. Most of a row's time goes into work that a thousand
+rows need only once. Small requests that arrive while others are scored are therefore read and
+scored as one table; without load a request is alone and waits for nobody. Large bodies have threads
+of their own, so a single row never waits for one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import islice
 from operator import itemgetter
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +22,9 @@ import polars as pl
 from pydantic_core import from_json
 
 from rareclass.encoding.typed_table import read_as_trained
-from rareclass.errors import ErrorKind, InputError, counted, nearest_name
+from rareclass.errors import ErrorKind, InputError, called_by_http, counted, nearest_name
+from rareclass.serving import Limits
+from rareclass.serving.live_model import LiveModel, RowScores, ServedModel
 from rareclass.tables.columns import Column
 from rareclass.tables.jsonl import name_twice
 from rareclass.tables.reading import text_of_values
@@ -245,3 +255,168 @@ def _check_number(n_rows: int, most_rows: int) -> None:
             f"The body has {n_rows:,} rows, and {most_rows:,} are taken at a time.",
             "Send fewer at a time.",
         )
+
+
+# -- waiting -------------------------------------------------------------------------------------
+
+# Bodies up to this size are small.
+_SMALL_BYTES = 16 << 10
+# Small requests that are scored together: beyond it more of them take longer, not less.
+_MOST_TOGETHER = 64
+
+
+@dataclass(frozen=True)
+class ScoreResponse:
+    """Body of a response."""
+
+    body: bytes
+    n_rows: int
+
+
+@dataclass
+class _Waiting:
+    body: bytes
+    n_reasons: int
+    future: "asyncio.Future[ScoreResponse]"  # set in the event loop, to `result`
+    result: ScoreResponse | Exception | None = None
+
+
+class Lanes:
+    """Answers requests from threads: one for small bodies, some for large ones.
+
+    `model` answers; `on_scored` is called with each scored table. `close` waits for the
+    requests in hand.
+    """
+
+    def __init__(
+        self,
+        model: LiveModel,
+        limits: Limits,
+        n_large: int,
+        on_scored: Callable[[ServedModel, pl.DataFrame, RowScores], None],
+    ) -> None:
+        self._model, self._limits, self._on_scored = model, limits, on_scored
+        self._small = _Lane(self._answer, 1, _MOST_TOGETHER, "small")
+        self._large = _Lane(self._answer, n_large, 1, "large")
+
+    async def answer(self, body: bytes, n_reasons: int = 0) -> ScoreResponse:
+        """Score the rows of a body, with so many reasons for each.
+
+        Raises `RefusedError` for rows that cannot be scored.
+        """
+        is_small = len(body) <= _SMALL_BYTES and not n_reasons
+        return await (self._small if is_small else self._large).answer(body, n_reasons)
+
+    def close(self) -> None:
+        """Wait until the threads have finished."""
+        for lane in (self._small, self._large):
+            lane.pool.shutdown()
+
+    def _answer(self, taken: Sequence[_Waiting]) -> None:
+        """Set the response or the exception of each request."""
+        served = self._model.now
+        read: list[tuple[_Waiting, RequestRows]] = []
+        for each in taken:
+            most = self._limits.explained_rows if each.n_reasons else self._limits.max_rows
+            try:
+                read.append((each, rows_of_json(each.body, served.columns, most)))
+            except Exception as error:  # the service words the error
+                each.result = error
+        if len(read) > 1 and _mixes(served):
+            try:
+                self._score(served, read)
+                return
+            except Exception:  # a faulty row: each request is scored alone and gets its own error
+                pass
+        for waiting, rows in read:
+            try:
+                self._score(served, [(waiting, rows)])
+            except Exception as error:
+                waiting.result = error
+
+    def _score(self, served: ServedModel, read: Sequence[tuple[_Waiting, RequestRows]]) -> None:
+        first, *others = [rows for _, rows in read]
+        rows = (first.joined(others) if others else first).typed(served.columns)
+        try:
+            scores = served.answer(rows)
+            n_reasons = read[0][0].n_reasons
+            reasons = served.reasons(rows, n_reasons) if n_reasons else None
+        except InputError as error:
+            raise schema_error(Fault.of(error)) from error
+        self._on_scored(served, rows, scores)
+        start = 0
+        for waiting, own in read:
+            part = scores.columns.slice(start, own.n_rows) if others else scores.columns
+            waiting.result = _response(served.name, part, reasons)
+            start += own.n_rows
+
+
+class _Lane:
+    """Threads that take waiting requests, up to `most` at a time."""
+
+    def __init__(
+        self, answer: Callable[[Sequence[_Waiting]], None], n_threads: int, most: int, name: str
+    ) -> None:
+        self._answer, self._most, self._n_threads = answer, most, n_threads
+        self._waiting: deque[_Waiting] = deque()
+        self._lock, self._n_running = Lock(), 0
+        self.pool = ThreadPoolExecutor(n_threads, f"score-{name}", called_by_http)
+
+    async def answer(self, body: bytes, n_reasons: int) -> ScoreResponse:
+        future: asyncio.Future[ScoreResponse] = asyncio.get_running_loop().create_future()
+        with self._lock:
+            self._waiting.append(_Waiting(body, n_reasons, future))
+            starts = self._n_running < self._n_threads
+            self._n_running += starts
+        if starts:
+            self.pool.submit(self._run)
+        return await future
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                n_taken = min(len(self._waiting), self._most)
+                taken = [self._waiting.popleft() for _ in range(n_taken)]
+                self._n_running -= not taken
+            if not taken:
+                return
+            # Clients of cancelled requests wait no more.
+            taken = [each for each in taken if not each.future.cancelled()]
+            if taken:
+                try:
+                    self._answer(taken)
+                except Exception as error:  # no client is left waiting
+                    for each in taken:
+                        each.result = each.result or error
+                taken[0].future.get_loop().call_soon_threadsafe(_resolve, taken)
+
+
+def _resolve(answered: Sequence[_Waiting]) -> None:
+    """Give each waiting request its response or its exception; runs in the event loop."""
+    for each in answered:
+        if each.future.done():
+            continue
+        if isinstance(each.result, Exception):
+            each.future.set_exception(each.result)
+        elif each.result is not None:
+            each.future.set_result(each.result)
+
+
+def _mixes(served: ServedModel) -> bool:
+    """Say whether rows of several requests read the same together as alone."""
+    days = (column for column in served.columns if column.reads_as == "date")
+    return all(column.date_format is not None for column in days)
+
+
+def _response(model: str, columns: pl.DataFrame, reasons: Sequence[Any] | None) -> ScoreResponse:
+    """Write the scores of a request's rows, in their order, as JSON."""
+    if reasons is None:
+        rows = columns.write_json()
+    else:
+        scored = columns.iter_rows(named=True)
+        rows = json.dumps(
+            [{**row, "reasons": each} for row, each in zip(scored, reasons, strict=True)],
+            allow_nan=False,
+        )
+    body = f'{{"model":{json.dumps(model)},"rows":{rows}}}'
+    return ScoreResponse(body.encode(), columns.height)
