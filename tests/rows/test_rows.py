@@ -78,26 +78,15 @@ def test_blocks_remember_within_the_budget_only(monkeypatch):
 
 
 @pytest.mark.parametrize("block_rows", [1, 4, 7, 8, 50])
-def test_a_part_is_every_so_many_runs_whatever_the_blocks(monkeypatch, block_rows):
+def test_blocks_cut_to_a_run_are_remembered(monkeypatch, block_rows):
     monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 8)
-    weight = np.arange(50.0)
     settings = {"block_rows": block_rows, "budget": Budget(10**6), "n_jobs": 2}
-    rows = ArrayRows(as_source(X), np.arange(3, 53), weight, **settings)
-    part = rows.every(3)
-    chosen = np.concatenate([np.arange(k, min(k + 8, 50)) for k in range(0, 50, 24)])
-    assert part.n_rows == len(chosen)
-    np.testing.assert_array_equal(part.numbers, chosen)
-    np.testing.assert_array_equal(part.weight, weight[chosen])
-    np.testing.assert_array_equal(part.map(lambda block: block.X), X[3:53][chosen])
-    np.testing.assert_array_equal(part.take(np.array([8, 0])), X[3:53][chosen[[8, 0]]])
-    total, rows_seen = part.sum(lambda block: (block.weight @ block.X, block.stop - block.start))
-    np.testing.assert_allclose(total, weight[chosen] @ X[3:53][chosen], rtol=1e-12)
-    assert rows_seen == len(chosen)
-    np.testing.assert_array_equal(rows.every(1).weight, weight)
-    part.map(
+    rows = ArrayRows(as_source(X), np.arange(3, 53), np.arange(50.0), **settings)
+    np.testing.assert_array_equal(rows.every(1).weight, np.arange(50.0))
+    rows.every(3).map(
         lambda block: block.memo.put("seen", "key", 1, 8) or np.zeros(block.stop - block.start)
     )
-    assert rows.every(3).share_remembering("seen") == 1.0  # blocks cut to a run are kept as well
+    assert rows.every(3).share_remembering("seen") == 1.0
     assert rows.every(3, 1).share_remembering("seen") == 0.0
 
 
