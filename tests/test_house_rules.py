@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1888,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_064, "tests": 53_851, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_064, "tests": 53_847, "benchmarks": 17_806}
 MOST_FILES = 281
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -210,7 +210,7 @@ def test_ctrl_c_before_anything_is_learned_saves_nothing(train_csv, out, monkeyp
     assert not out.exists()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("details", [(), ("--details",)])
 @pytest.mark.parametrize("width", ["50", "80"])
 def test_the_screen_fits_the_width(auto, tmp_path, monkeypatch, width, details):

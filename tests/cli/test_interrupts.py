@@ -57,7 +57,7 @@ PLACES = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SIGNALS)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_signal_ends_a_command_with_its_code_wherever_it_falls(name, place):

@@ -174,7 +174,7 @@ def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments, out):
 LEVELS = ("--method", "ordinal-rankrc", "--levels", "no,yes")
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

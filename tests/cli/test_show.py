@@ -42,8 +42,8 @@ def test_the_rule_of_a_threshold_is_shown(fitted, tmp_path):
 
 
 @pytest.mark.usefixtures("without_drawing")
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("way", ["not asked for", "refitted", "stopped"])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("way", ["not asked for", "stopped", "refitted"])
 def test_a_model_says_from_how_many_rows_it_learned(tmp_path, monkeypatch, way):
     if way == "stopped":
         monkeypatch.setattr("rareclass.fit.training._Training.refit", lambda *given: None)

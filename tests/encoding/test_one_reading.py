@@ -219,7 +219,7 @@ def checked(read, meant, who):
         assert read.values == repeated(meant.values), who
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore:column")
 @pytest.mark.parametrize("name", TEXT)
 def test_text_means_the_same_to_all(tmp_path, name):

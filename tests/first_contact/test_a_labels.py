@@ -76,7 +76,7 @@ LABELS = {
 }
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("model", MODELS, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("name", list(LABELS))
 def test_two_labels_of_any_type(name, model):

@@ -193,7 +193,7 @@ def test_a_way_of_scikit_learn_takes_the_estimator(way, model):
     way(model, table("array"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_a_way_of_scikit_learn_takes_data_frames(way, kind):
@@ -208,7 +208,7 @@ def test_a_way_of_scikit_learn_takes_any_container(way, model, kind):
     way(model, table(kind))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda each: repr(each)[:40])
 def test_features_are_selected_by_weights_of_features_alone(model):
     """A kernel machine has none, and is refused as a kernel SVC is."""

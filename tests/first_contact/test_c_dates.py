@@ -168,7 +168,7 @@ def test_dates_are_those_of_python(when, mark, minutes, digits):
         assert read_written(pl.Series([text[:-6] + "Z"]), "%Y-%m-%d").offset.to_list() == [0]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", WRITTEN)
 def test_columns_of_dates_are_read_however_they_are_written(tmp_path, name):
     cells, first, way = WRITTEN[name]
@@ -212,7 +212,7 @@ def test_where_two_formats_fit_the_choice_is_named():
         assert (times == times_of(pl.Series("x", cells), np.arange(len(cells)), "")).all()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "cells",
     [
@@ -229,7 +229,7 @@ def test_dates_that_are_not_read_are_noted(cells):
     assert kind_of_note(cells) is FindingKind.UNREAD_DATES
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", ["%d.%m.%y %H:%M", "%d-%m-%Y", "%Y-%m-%d", "%d/%m/%y", "%d %B %Y"])
 @pytest.mark.parametrize("row", [0, 7, 60, 199])
 @pytest.mark.parametrize("mistake", ["{} x", "99{}"])
@@ -254,6 +254,7 @@ def test_times_beside_the_rows_are_those_of_a_file(name):
         np.testing.assert_array_equal(read_times(values, len(cells)), of_file)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("numbers", [[20240131, 20240201], [20240131, 20241301], [10**7, 10**8]])
 def test_whole_numbers_are_dates_beside_the_rows_where_they_are_in_a_file(numbers):
     of_file = times_of(pl.Series("when", numbers), np.arange(2), "--time")
@@ -349,6 +350,7 @@ def test_the_hour_is_that_of_the_place(tmp_path, name):
         np.testing.assert_array_equal(again.column("x").values, table.column("x").values)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "minutes"), [("+05:30", 330), ("-03:30", -210)])
 def test_times_at_half_an_hour_are_those_of_their_clock(tmp_path, name, minutes):
     zone = dt.timezone(dt.timedelta(minutes=minutes))
@@ -362,7 +364,7 @@ def test_times_at_half_an_hour_are_those_of_their_clock(tmp_path, name, minutes)
         assert_read([cell], column, tmp_path, [LOCAL[0]])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cell", ["2024-01-15T10:00:00Z", "2024-01-15 10:00:00+02:00", BERLIN[0]])
 @pytest.mark.parametrize("container", ["CSV", "Parquet", "pandas"])
 def test_a_model_of_local_times_refuses_another_clock(tmp_path, container, cell):

@@ -112,7 +112,7 @@ def checked(value, column, read):
 VALUES = SPELT | {f"typed {name}": value for name, value in TYPED.items()}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", VALUES)
 def test_a_model_of_a_file_reads_one_value(tmp_path, name):
     value, write = VALUES[name], write_csv if name in SPELT else write_parquet
@@ -123,7 +123,7 @@ def test_a_model_of_a_file_reads_one_value(tmp_path, name):
         assert of_json.reading == column.reading
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", VALUES)
 def test_a_classifier_of_a_frame_reads_one_value(name):
     value = VALUES[name]

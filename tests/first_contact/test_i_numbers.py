@@ -445,6 +445,7 @@ def test_rows_of_less_than_a_day_count_by_their_length():
     assert Rule.max_alerts(60).choose(random.random(360) < 0.1, random.normal(size=360), time=time)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("zone", ["+02:00", "Z", "-05:00", "typed", ""])
 def test_days_are_those_of_the_own_clock(zone):
     local = ["2026-03-01T23:30:00", "2026-03-02T00:30:00", "2026-03-02T12:00:00"]

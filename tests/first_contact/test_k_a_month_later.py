@@ -89,7 +89,7 @@ CHANGES = {
 UNUSED = {"a constant is another", "a constant varies", "an empty column filled"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_column_that_moved_is_found_and_no_other(change, month, tmp_path):
     changed, name = CHANGES[change]

@@ -229,7 +229,7 @@ def test_groups_named_by_long_numbers_are_told_apart(tmp_path, suffix):
     assert [column.name for column in data.columns if column.is_used] == ["x"]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("option", "cells"),
     [

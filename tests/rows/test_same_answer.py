@@ -75,7 +75,7 @@ def scores(estimator, rows, n_jobs=None):
     return model.fit_rows(rows).score_samples(X[:2000])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", list(PLACES))
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_scores_are_the_same_wherever_rows_live(estimator, place, tmp_path):

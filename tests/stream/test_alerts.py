@@ -110,7 +110,7 @@ def test_alerts_begin_later_on_a_stream_of_before(long_source, tmp_path):
     assert load_checkpoint(checkpoints_in(tmp_path / "run")[0]).alerts.file.n_rows == len(rows)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize(
     ("bad", "places"),

@@ -123,6 +123,7 @@ def expected(n_copies=1):
     return [(amount, word.replace('""', '"'), label) for amount, word, label in ROWS] * n_copies
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.filterwarnings("ignore:.*read as cp1252")
 @pytest.mark.parametrize("name", [*FILES, *JSON])
 def test_text_is_the_same_rows_to_all_readers(tmp_path, name):
@@ -177,6 +178,7 @@ def lines_of(word, kind):
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 @pytest.mark.parametrize("encoding", WORDS)
 def test_a_named_encoding_is_read(tmp_path, encoding, kind):
@@ -298,6 +300,7 @@ def test_a_few_damaged_bytes_do_not_make_another_encoding():
     assert encoding_of(b"n\x81me\n") == "utf-8"  # no letter of cp1252
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("block", [1, 2, 3, 5, 7, 11, 64])
 @pytest.mark.parametrize(
     "content",
