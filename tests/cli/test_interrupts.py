@@ -49,7 +49,7 @@ main()
 PLACES = {
     "while a package is imported": "sys.meta_path.insert(0, Finder())",
     "while options are read": "rareclass.cli.command.EachOptionOnce.parse_args = end",
-    "in a command": "rareclass.cli.command._options = end",
+    "in a command": "rareclass.cli.command._made = end",
     "in a callback": "rareclass.cli.command.app_for = lambda words: lambda: "
     "[callback(), *(time.sleep(0.1) for _ in range(300))]",
     "in a callback whose caller fails": "rareclass.cli.command.app_for = lambda words: lambda: "

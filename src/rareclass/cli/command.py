@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -45,7 +45,6 @@ REQUIRED = MISSING
 ANY_MODEL = "Model file of rareclass fit, or folder of a stream or hunt."
 """Help of an argument that is a model of any kind."""
 _TO_SCREEN = Path("-")
-_OURS = ("names", "reads", "min", "max")
 _SHORT = {"out": ("-o",), "target": ("-t",)}
 
 
@@ -194,7 +193,8 @@ def command(verb: Callable[[Any], None]) -> Callable[..., None]:
     table is printed as a note where it is found.
     """
     [kind] = (each.annotation for each in inspect.signature(verb).parameters.values())
-    parameters = list(_parameters(kind))
+    options = [_option(part) for part in _parts(kind)]
+    parameters = [each.parameter for each in options]
 
     @functools.wraps(verb)
     def wrapped(**given: Any) -> None:
@@ -210,7 +210,8 @@ def command(verb: Callable[[Any], None]) -> Callable[..., None]:
             with warnings.catch_warnings(), system_faults():
                 warnings.simplefilter("always", TableWarning)
                 warnings.showwarning = note  # type: ignore[assignment]
-                verb(_options(kind, given))
+                values = {each.parameter.name: each.value(given) for each in options}
+                verb(_made(kind, values))
         except InputError as error:
             print_fault(error.message, error.remedy)
             raise typer.Exit(BAD_INPUT) from None
@@ -220,79 +221,74 @@ def command(verb: Callable[[Any], None]) -> Callable[..., None]:
     return wrapped
 
 
-def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
-    """Parameters from which typer makes the options of a class."""
-    for part in _parts(kind):
+def _parts(kind: Any) -> Iterator[Field[Any]]:
+    """Yield the fields of a class, and of classes within, that are options."""
+    for part in fields(kind):
         if is_dataclass(part.type):
-            yield from _parameters(part.type)
-            continue
-        typed, default, read = part.type, part.default, _reader(part)
-        number = _number_type(part)
-        about: dict[str, Any] = {} if number is None else {"metavar": f"<{number.__name__}>"}
-        about |= {key: value for key, value in part.metadata.items() if key not in _OURS}
-        # Typer names those that can be switched off.
-        names = () if part.default is True else _names_of(part)
-        info = about.get("argument") or typer.Option(*names, **about)
-        if default == ():
-            each = Path if "Path" in str(typed) else str
-            typed, default = list[each] | None, None  # type: ignore[valid-type]
-        elif read is not None:
-            typed, default = str | None, None if None in (number, default) else str(default)
-        elif get_origin(typed) is tuple:
-            typed = list[get_args(part.type)[0]]  # type: ignore[misc]
-        if info.parser is None and "Path" in str(typed):
-            info.parser = path_of
-        yield inspect.Parameter(
-            part.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if default is MISSING else default,
-            annotation=Annotated[typed, info],
-        )
+            yield from _parts(part.type)
+        elif part.metadata:
+            yield part
 
 
-def _parts(kind: Any) -> list[Field[Any]]:
-    """Return the fields of a class that are options, or classes of options."""
-    return [part for part in fields(kind) if part.metadata or is_dataclass(part.type)]
-
-
-def _names_of(part: Field[Any]) -> tuple[str, ...]:
-    short = _SHORT.get(part.name, ())
-    return part.metadata.get("names") or (option_name(part.name), *short)
-
-
-def _number_type(part: Field[Any]) -> type[float] | None:
-    """Return the type of the number that an option is; None where it is none, or has a reader."""
-    kinds = () if "reads" in part.metadata else (part.type, *get_args(part.type))
-    return next((kind for kind in kinds if kind in (int, float)), None)
-
-
-def _reader(part: Field[Any]) -> Callable[[str], Any] | None:
-    """Return what makes the value of the text of an option; None where typer does."""
-    about, kind = part.metadata, _number_type(part)
-    read = about.get("reads")
-    if kind is not None:
-        low, high = about.get("min", -inf), about.get("max", inf)
-        read = partial(read_limited, kind=kind, low=low, high=high)
-    return None if read is None else partial(read, _names_of(part)[0])
-
-
-def _options(kind: Any, given: dict[str, Any]) -> Any:
-    """Make a class of options of what typer read."""
-    values = {}
-    for part in _parts(kind):
+def _made(kind: Any, values: Mapping[str, Any]) -> Any:
+    """Make a class of options, and the classes within, of the values of its options."""
+    own = {}
+    for part in fields(kind):
         if is_dataclass(part.type):
-            values[part.name] = _options(part.type, given)
-            continue
-        about, value, read = part.metadata, given[part.name], _reader(part)
-        if value is None and part.default is not MISSING:
-            value = part.default
-        elif isinstance(value, list):
-            is_list = "argument" not in about and "Path" not in str(part.type)
-            value = tuple(map(read or str, listed(value))) if is_list else tuple(value)
-        elif read is not None:
-            value = read(value)
-        values[part.name] = value
-    return kind(**values)
+            own[part.name] = _made(part.type, values)
+        elif part.metadata:
+            own[part.name] = values[part.name]
+    return kind(**own)
+
+
+class _Option(NamedTuple):
+    """An option: its parameter for typer, and what makes its value of typer's."""
+
+    parameter: inspect.Parameter
+    default: Any
+    is_list: bool  # words with commas between them
+    read: Callable[[str], Any] | None  # of one text; None where typer reads it
+
+    def value(self, given: Mapping[str, Any]) -> Any:
+        """Return the value of what typer read; raise `InputError` where it cannot be."""
+        value = given[self.parameter.name]
+        if value is None and self.default is not MISSING:
+            return self.default
+        if isinstance(value, list):
+            return tuple(map(self.read or str, listed(value)) if self.is_list else value)
+        return value if self.read is None else self.read(value)
+
+
+def _option(part: Field[Any]) -> _Option:
+    """Return the option of a field."""
+    about, typed, default = dict(part.metadata), part.type, part.default
+    names = about.pop("names", ()) or (option_name(part.name), *_SHORT.get(part.name, ()))
+    read, low, high = about.pop("reads", None), about.pop("min", -inf), about.pop("max", inf)
+    kinds = (typed, *get_args(typed)) if read is None else ()
+    number = next((kind for kind in kinds if kind in (int, float)), None)
+    if number is not None:
+        read = partial(read_limited, kind=number, low=low, high=high)
+        about = {"metavar": f"<{number.__name__}>"} | about
+    # Typer names those that can be switched off.
+    info = about.get("argument") or typer.Option(*(() if default is True else names), **about)
+    is_path = "Path" in str(typed)
+    shown: Any = default
+    if default == ():
+        typed, shown = list[Path if is_path else str] | None, None  # type: ignore[misc]
+    elif read is not None:
+        typed, shown = str | None, None if None in (number, default) else str(default)
+    elif get_origin(typed) is tuple:
+        typed = list[get_args(typed)[0]]  # type: ignore[misc]
+    if info.parser is None and is_path:
+        info.parser = path_of
+    parameter = inspect.Parameter(
+        part.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if shown is MISSING else shown,
+        annotation=Annotated[typed, info],
+    )
+    is_list = "argument" not in about and not is_path
+    return _Option(parameter, default, is_list, None if read is None else partial(read, names[0]))
 
 
 def on_this_machine(place: Path, option: str) -> Path:
