@@ -31,7 +31,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2820,
+    "cli": 2818,
     "compare": 1257,
     "decide": 1825,
     "encoding": 2760,
@@ -50,14 +50,14 @@ MOST_CODE = {
     "online": 2318,
     "ranking": 3640,
     "report": 2964,
-    "review": 1039,
+    "review": 1035,
     "rows": 1734,
     "serving": 1362,
     "single files": 2098,
     "stream": 1888,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_064, "tests": 53_847, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_054, "tests": 53_847, "benchmarks": 17_806}
 MOST_FILES = 281
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import absent_label, is_rare, label_counts, positives
 from rareclass.encoding.training_table import plan_reading
-from rareclass.errors import ErrorKind, InputError, counted, nearest_name, setting
+from rareclass.errors import ErrorKind, counted, nearest_name, setting
 from rareclass.fit.rows_on_disk import ENCODED_COPIES, plan_memory
 from rareclass.labels.spelling import one_spelling
 from rareclass.labels.states import UNKNOWN
@@ -96,16 +96,10 @@ def codes_of(
     code |= {label: k for k, label in enumerate(roles.rare, start=1)}
     known = label_counts(labels.drop_nulls())
     others = [label for label in known if label not in code]
-    if others:
-        raise _without_role(labels, target, others, known[others[0]], options)
-    codes = labels.replace_strict(code, default=UNKNOWN, return_dtype=pl.Int16)
-    return codes.fill_null(UNKNOWN).to_numpy()
-
-
-def _without_role(
-    labels: pl.Series, target: str, others: list[str], n_rows: int, options: RoleOptions
-) -> InputError:
-    value = others[0]
+    if not others:
+        codes = labels.replace_strict(code, default=UNKNOWN, return_dtype=pl.Int16)
+        return codes.fill_null(UNKNOWN).to_numpy()
+    value, n_rows = others[0], known[others[0]]
     first_row = 1 + int((labels == value).fill_null(False).arg_max() or 0)
     more = ""
     if len(others) > 1:
@@ -117,7 +111,7 @@ def _without_role(
     if len(others) > _MANY_VALUES:
         names = f"{setting('target')} names it"
         remedy = f"Is {target!r} the label column? {names}. If it is: {remedy}"
-    return ErrorKind.LABELS.error(
+    raise ErrorKind.LABELS.error(
         f"Column {target!r} holds {value!r} in {counted(n_rows, 'row')}, first in row {first_row}: "
         f"neither rare nor cleared{more}.",
         remedy,
