@@ -54,10 +54,10 @@ MOST_CODE = {
     "rows": 1734,
     "serving": 1362,
     "single files": 2098,
-    "stream": 1888,
+    "stream": 1892,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_054, "tests": 53_847, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_058, "tests": 53_860, "benchmarks": 17_806}
 MOST_FILES = 281
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

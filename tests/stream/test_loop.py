@@ -18,7 +18,7 @@ from rareclass.stream.loop import Event, StreamLoop
 from rareclass.stream.model import load_stream_model
 from rareclass.stream.options import LEARNERS, make_learner
 from rareclass.stream.reading import Interruption
-from rareclass.stream.state import StreamState, claimed, load_newest
+from rareclass.stream.state import StreamState, claimed, load_newest, save_checkpoint
 from rareclass.tables.batch import Batch
 from rareclass.tables.csv_file import CsvReader
 from stream.messy_stream import (
@@ -144,6 +144,19 @@ def test_a_checkpoint_calls_as_many_rows_of_its_window_as_are_rare(source, tmp_p
     model = load_stream_model(tmp_path)
     assert (scores > model.thresholds[0]).sum() == rare.sum() > 0
     assert model.thresholds[0] != model.estimator.offset_
+
+
+@pytest.mark.parametrize("damage", ["counts", "names"])
+def test_a_checkpoint_with_parts_of_another_kind_is_no_model(source, tmp_path, damage):
+    run(options_for(source, "cbr"), tmp_path)
+    newest = load_newest(tmp_path)
+    if damage == "names":
+        object.__setattr__(newest.state.encoder.schema, "dropped", ({"name": "a"},))
+    else:
+        newest.state.drift._values[:] = np.nan
+    path = save_checkpoint(tmp_path, newest.state.counters.rows + 1, newest.state)
+    with refused(ErrorKind.DAMAGED_FILE, says=path.name):
+        load_stream_model(path)
 
 
 @pytest.mark.parametrize("label", ["never", "0"])

@@ -17,6 +17,7 @@ from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, W
 from rareclass.model.facts import ModelFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import check_model
+from rareclass.stored import finite_vector
 from rareclass.stream.state import (
     LoadedCheckpoint,
     SavedStream,
@@ -154,6 +155,7 @@ def _counted(saved: SavedStream, encoder: StreamEncoder) -> tuple[TrainedColumn,
         else:  # bins of numbers are made when the first segment ends
             counts = np.array([max(saved.drift.n_rows - n_empty, 0.0), 0.0, n_empty])
             bins = PresentOrEmpty()
+        finite_vector(counts, f"the cells of column {column.name!r}")
         share_empty = float(counts[-1] / max(counts.sum(), 1.0))
         found.append(TrainedColumn(column.name, column.kind, bins, counts, share_empty))
     return tuple(found)
@@ -175,6 +177,8 @@ def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
     names = [*unused, *(name for name in (schema.id_column, *schema.dropped) if name is not None)]
     others = [Column(name, "beside", "not learned from", "string") for name in names]
     columns = (*encoder.columns, *others)
+    for column in columns:
+        column.check_parts()
     return ModelFacts(
         format="stream", target=saved.target, columns=columns, quantiles=tuple(quantiles.tolist())
     )
