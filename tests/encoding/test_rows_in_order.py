@@ -151,7 +151,7 @@ def test_codes_that_are_none_beyond_their_half_are_left_out_and_told():
     frame = pd.DataFrame(
         {"card": card, "amount": amount, "when": np.datetime64("2026-01-01") + day}
     )
-    model = RareClassifier(members=[LogisticOnQuantiles(strengths=(0.1,))], cv=3, n_jobs=1)
+    model = RareClassifier(members=[LogisticOnQuantiles(strengths=(0.1,))], n_jobs=1)
     with pytest.warns(UserWarning, match="card is not used") as told:
         model.fit(frame, rare)
     (finding,) = [finding_of(each.message) for each in told]

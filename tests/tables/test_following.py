@@ -195,7 +195,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(37)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", ["file", "folder", "finished"])
 @pytest.mark.parametrize("name", WRITERS)
