@@ -228,7 +228,7 @@ def rows_of_days(random, n_days, burst, differing):
 DAYS = [(days, number) for days in (2, 3, 5, 8, 10, 14) for number in (2, 20, 8)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_rows", [None, 280])
 @pytest.mark.parametrize(("burst", "differing"), [(1, 1e-6), (1, 0.2), (2, 0.05)])
 @pytest.mark.parametrize(("n_days", "number"), DAYS)

@@ -44,6 +44,7 @@ WORDS = np.array(["fine", "rare"])[Y]
 each_estimator = pytest.mark.parametrize("model", ESTIMATORS, ids=lambda one: type(one).__name__)
 
 
+@pytest.mark.sampled(23)
 @each_estimator
 @pytest.mark.parametrize("value", ["a", "1", np.datetime64(0, "D"), 1j])
 def test_weights_that_are_no_numbers_are_refused_by_row(model, value):
@@ -53,7 +54,7 @@ def test_weights_that_are_no_numbers_are_refused_by_row(model, value):
             clone(model).fit(X, Y, sample_weight=weight)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @each_estimator
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_an_interrupt_in_a_loop_of_somebody_else_is_passed_on(model, share):
@@ -82,7 +83,7 @@ def test_an_interrupt_in_a_loop_of_somebody_else_is_passed_on(model, share):
         loop(2)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(6)
 @each_estimator
 @pytest.mark.filterwarnings("ignore")
 def test_what_fails_to_learn_leaves_the_estimator_as_it_was(model):
@@ -105,7 +106,7 @@ def test_what_fails_to_learn_leaves_the_estimator_as_it_was(model):
 TABLE = pd.DataFrame(X, columns=["a", "b"])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @each_estimator
 @pytest.mark.filterwarnings("ignore")
 def test_every_estimator_takes_the_same_tables(model):
@@ -172,6 +173,7 @@ def learned(model):
     return {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
 
 
+@pytest.mark.sampled(13)
 @every_kind
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.filterwarnings("ignore:the ball of")
@@ -202,7 +204,7 @@ def test_rows_anywhere_give_the_model_of_rows_in_memory(kind, on_disk, tmp_path)
             np.testing.assert_array_equal(found[name], part, err_msg=name)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(7)
 @every_kind
 @pytest.mark.parametrize(
     ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
@@ -270,7 +272,7 @@ NAMED = {
 }
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(13)
 @every_kind
 @pytest.mark.parametrize("form", [*FORMS, *NAMED])
 @pytest.mark.filterwarnings("ignore:the ball of")
@@ -365,6 +367,7 @@ DRAWN = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", DRAWN, ids=str)
 @pytest.mark.filterwarnings("ignore:the ball of")
 def test_the_same_seed_is_the_same_model_and_the_global_one_is_left_alone(kind):

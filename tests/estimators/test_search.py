@@ -74,7 +74,7 @@ def one_by_one(model, tried, splits, rows, y, weight, score):
     return found
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("search", FOUND, ids=str)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
@@ -153,7 +153,7 @@ def test_whole_numbers_make_stratified_folds_and_no_more_than_there_are_rare_row
         small(search).fit(X[few[3:]], Y[few[3:]])
 
 
-@pytest.mark.parametrize("search", [RankRCCV, MIBCCV])
+@pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize(
     ("train", "test", "text"),
     [
@@ -199,8 +199,9 @@ def test_a_scoring_is_named_or_a_function(search):
     for unknown in ("f1", ["mauc"]):
         with pytest.raises(ValueError, match=rf"scoring={re.escape(repr(unknown))} is not"):
             small(search, scoring=unknown).fit(X, y)
-    with pytest.raises(ValueError, match=r"cv=\[\] holds no folds"):
-        small(search).set_params(cv=[]).fit(X, y)
+    for cv, said in (([], r"cv=\[\] holds no folds"), (1, "needs at least 2 folds")):
+        with pytest.raises(ValueError, match=said):
+            small(search).set_params(cv=cv).fit(X, y)
     seen = []
 
     def scoring(y, scores, weight):
