@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1892,
     "tables": 4131,
 }
-MOST_LINES = {"src/rareclass": 73_058, "tests": 53_860, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 73_058, "tests": 53_863, "benchmarks": 17_806}
 MOST_FILES = 281
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -100,7 +100,7 @@ def test_nothing_is_excused_that_is_not_tried():
         )
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled(60)
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -78,7 +78,7 @@ def from_threads(call):
             yield from found
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("k", [None, *range(len(ALL))], ids=["table", *map(repr, ALL)])
 def test_threads_get_the_answers_of_one(k):
     model, rows = (of_tables(), TABLE) if k is None else (fitted(k), NEW)
@@ -161,7 +161,7 @@ def test_a_second_thread_that_learns_is_refused(learner):
     model.partial_fit(X[:20], Y[:20])  # it is free again
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("k", [k for k, one in enumerate(ALL) if isinstance(one, FitsRows)])
 def test_last_bits_do_not_depend_on_the_threads_of_blas(k):
     y = np.arange(700) < 70

@@ -159,6 +159,9 @@ def test_pivoted_cholesky_chooses_landmarks():
     for wrong in [("rare", 3, "best"), ("rare+majority", 3, "kmeans++"), ("rare", 2.5), ("rare",)]:
         with pytest.raises(ValueError, match="pivoted_cholesky"):
             RankRC(landmarks=wrong).fit(X, y)
+    # The factor counts against the memory.
+    with pytest.raises(ValueError, match=r"factor of 60 rare rows takes 14.1 KiB.*k-means"):
+        RankRC(landmarks=("rare", 30, "pivoted_cholesky"), memory="10KiB").fit(X, y)
 
 
 def test_float32_goes_as_far_as_its_kernel_resolves():
@@ -171,9 +174,3 @@ def test_float32_goes_as_far_as_its_kernel_resolves():
     S = Gaussian(8.0).block(X[narrow], X[narrow])
     left = 1.0 - np.einsum("ij,ji->i", K, np.linalg.lstsq(S, K.T, rcond=1e-14)[0])
     assert left.max() < 1e-5
-
-
-def test_the_factor_of_pivoted_cholesky_counts_against_the_memory():
-    X, y = rare_mixture(600, 60)
-    with pytest.raises(ValueError, match=r"factor of 60 rare rows takes 14.1 KiB.*k-means"):
-        RankRC(landmarks=("rare", 30, "pivoted_cholesky"), memory="10KiB").fit(X, y)
