@@ -29,7 +29,7 @@ from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import TAILS, OnlineEncoder
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.online import CBR
-from rareclass.tables.batch import Batch
+from rareclass.tables.text_reader import Batch
 
 LEFT_OUT = ("TRANSACTION_ID", "CUSTOMER_ID", "TERMINAL_ID", "datetime")
 TARGET = "target"

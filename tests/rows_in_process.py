@@ -5,9 +5,8 @@ from itertools import count
 
 import cloudpickle
 
-from rareclass.rows.dask import rows_in_parts
+from rareclass.rows.dask import read_part, rows_in_parts
 from rareclass.rows.decoding import ColumnRoles
-from rareclass.rows.parts import read_part
 
 
 class Done:

@@ -34,8 +34,8 @@ MOST_CODE = {
     "cli": 2818,
     "compare": 1257,
     "decide": 1825,
-    "encoding": 2760,
-    "ensemble": 2901,
+    "encoding": 2710,
+    "ensemble": 2906,
     "estimators": 351,
     "explain": 353,
     "fit": 1817,
@@ -43,7 +43,7 @@ MOST_CODE = {
     "hunt": 850,
     "hyperball": 1857,
     "kernels": 590,
-    "labels": 871,
+    "labels": 870,
     "metrics": 2091,
     "model": 3904,
     "moments": 1536,
@@ -51,14 +51,14 @@ MOST_CODE = {
     "ranking": 3640,
     "report": 2964,
     "review": 1035,
-    "rows": 1734,
+    "rows": 1654,
     "serving": 1362,
     "single files": 2098,
     "stream": 1892,
-    "tables": 4131,
+    "tables": 4015,
 }
-MOST_LINES = {"src/rareclass": 73_058, "tests": 53_863, "benchmarks": 17_806}
-MOST_FILES = 281
+MOST_LINES = {"src/rareclass": 72_745, "tests": 53_860, "benchmarks": 17_806}
+MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

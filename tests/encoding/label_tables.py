@@ -7,21 +7,21 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from rareclass.encoding import known_levels, label_statistics, log_odds
+from rareclass.encoding import column_values, label_statistics, log_odds
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.training_rows import FoldedRows
 
 # What so few rows can show: gains above a tenth of a standard error, codes of any number of values.
 _LITTLE = {
-    (known_levels, "FEWEST_CODES"): 3,
-    (known_levels, "ROWS_A_CODE"): 1,
-    (known_levels, "_ERRORS_OF_CODES"): 0.1,
-    (known_levels, "_LEAST_GAIN"): 0.001,
-    (known_levels, "FEWEST_VALUES"): 4,
-    (known_levels, "FEWEST_RARE"): 2,
-    (known_levels, "STANDARD_ERRORS"): 0.1,
-    (known_levels, "LEAST_LOSS"): 0.001,
+    (column_values, "FEWEST_CODES"): 3,
+    (column_values, "ROWS_A_CODE"): 1,
+    (label_statistics, "_ERRORS_OF_CODES"): 0.1,
+    (label_statistics, "_LEAST_GAIN"): 0.001,
+    (label_statistics, "FEWEST_VALUES"): 4,
+    (label_statistics, "FEWEST_RARE"): 2,
+    (label_statistics, "STANDARD_ERRORS"): 0.1,
+    (label_statistics, "LEAST_LOSS"): 0.001,
     (label_statistics, "_ERRORS_OF_PAIRS"): -9.0,
     (log_odds, "_ERRORS_OF_PAIRS"): 0.1,
     (log_odds, "_GAIN_OF_PAIRS"): 0.001,

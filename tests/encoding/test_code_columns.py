@@ -8,12 +8,8 @@ import polars as pl
 import pytest
 from scipy.special import expit, logit
 
-from rareclass.encoding.known_levels import (
-    KnownCodes,
-    bins_of_codes,
-    could_be_codes,
-    tells_more_than_bins,
-)
+from rareclass.encoding.column_values import KnownCodes, could_be_codes
+from rareclass.encoding.label_statistics import bins_of_codes, tells_more_than_bins
 from rareclass.encoding.log_odds import CategoryStatistics, PartedRows, log_loss, rare_share
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table

@@ -14,7 +14,7 @@ from draws import draws
 from encoding.label_tables import folded_rows, little_is_enough, made_frame
 from encoding.test_rows_in_order import payments
 from rareclass.encoding import table_statistics
-from rareclass.encoding.known_levels import KnownWords
+from rareclass.encoding.column_values import KnownWords
 from rareclass.encoding.label_statistics import TrainingPart
 from rareclass.encoding.log_odds import (
     SMOOTHINGS,

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from draws import draws
 from rareclass import RareClassifier
-from rareclass.encoding.known_levels import halves, holds_nearby_only
+from rareclass.encoding.label_statistics import halves, holds_nearby_only
 from rareclass.encoding.log_odds import CategoryStatistics, PartedRows, log_loss
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table

@@ -19,9 +19,9 @@ from rareclass.labels.spelling import label_value
 from rareclass.labels.two_classes import label_array
 from rareclass.stored import pack, unpack
 from rareclass.stream import state
-from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of
 from rareclass.tables.reading import CellReading, text_of_values
+from rareclass.tables.text_reader import TEXT_LIMIT, Batch, Rejected
 
 
 def batch(**columns):

@@ -13,7 +13,7 @@ from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import TAILS, OnlineEncoder
 from rareclass.stored import pack, read_stored, unpack, write_stored
 from rareclass.stream.state import KINDS
-from rareclass.tables.batch import Batch
+from rareclass.tables.text_reader import Batch
 
 SCHEMA = Schema("y", {"a": "number", "c": "category", "b": "number", "d": "category"})
 NUMBER = Schema("y", {"a": "number"})

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
-from rareclass.encoding import dates_and_texts as text_components
-from rareclass.encoding.dates_and_texts import TextComponents
+from rareclass.encoding import column_values as text_components
+from rareclass.encoding.column_values import TextComponents
 
 RNG = np.random.default_rng(0)
 WORDS = ["the", "card", "was", "lost", "at", "night", "and", "paid", "online", "by", "someone"]

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from draws import draws
 from faults import refused
-from rareclass.encoding.dates_and_texts import RecurringDates
+from rareclass.encoding.column_values import RecurringDates
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of

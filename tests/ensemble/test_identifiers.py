@@ -8,7 +8,7 @@ import pytest
 
 from made_tables import skimmed_shops
 from rareclass import RareClassifier
-from rareclass.encoding.known_levels import holds_nearby_only
+from rareclass.encoding.label_statistics import holds_nearby_only
 from rareclass.ensemble.identifiers import _Trial, columns_by_value, without_identifiers
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.ensemble.training_rows import FitInput, TrainingViews, read_training_rows

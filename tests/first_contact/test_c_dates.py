@@ -29,10 +29,10 @@ from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, TableWarning
 from rareclass.folds.dealing import read_times
 from rareclass.stream.reading import DayColumn, find_day_column
-from rareclass.tables.batch import Batch
 from rareclass.tables.dates import read_written, way_in_words
 from rareclass.tables.reading import read_dates, times_of
 from rareclass.tables.text_columns import CellProfile, note_of_text, reading_of_text
+from rareclass.tables.text_reader import Batch
 
 N = 60
 At = dt.datetime

@@ -13,15 +13,18 @@ import pytest
 
 from command_line import in_new_process
 from rareclass.rows import as_source, from_table, parquet_batches
-from rareclass.rows.memory import read_ahead
+from rareclass.rows.readers import read_ahead
 from rareclass.tables.table_file import open_table
 from rows.test_files_disk import NAMES, data, parts, refused, table
 
 pytestmark = pytest.mark.sampled(0)
 
 
+READER = "rareclass-read-ahead_0"
+
+
 def readers():
-    return [t for t in threading.enumerate() if t.name == "rareclass-read-ahead"]
+    return [t for t in threading.enumerate() if t.name == READER]
 
 
 @pytest.fixture(autouse=True)
@@ -166,7 +169,7 @@ def test_two_items_are_made_ahead_and_no_more():
         assert len(made) == k + 2
         assert next(ahead) == k
     ahead.close()
-    assert closed == ["rareclass-read-ahead"]
+    assert closed == [READER]
     assert not readers()
 
 
@@ -195,7 +198,7 @@ def test_the_thread_ends_when_the_loop_is_left():
             use()
         gc.collect()
         wait_until(lambda: not readers())
-        assert closed == ["rareclass-read-ahead"]
+        assert closed == [READER]
 
 
 def test_what_the_reader_raises_is_raised_in_its_place():

@@ -22,7 +22,7 @@ from rareclass.stream.state import (
     load_newest,
     save_checkpoint,
 )
-from rareclass.tables.batch import Rejected
+from rareclass.tables.text_reader import Rejected
 from stream.messy_stream import assert_same
 
 ROWS = [Rejected("a.csv", line, "too short", "é" * 9) for line in (2, 5)]

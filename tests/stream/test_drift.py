@@ -29,7 +29,7 @@ from rareclass.stream.drift import (
 )
 from rareclass.stream.log import read_log
 from rareclass.stream.state import KINDS, load_newest, settled
-from rareclass.tables.batch import Batch
+from rareclass.tables.text_reader import Batch
 from stream.messy_stream import assert_same, options_for, outcome, run
 
 

@@ -19,8 +19,8 @@ from rareclass.stream.model import load_stream_model
 from rareclass.stream.options import LEARNERS, make_learner
 from rareclass.stream.reading import Interruption
 from rareclass.stream.state import StreamState, claimed, load_newest, save_checkpoint
-from rareclass.tables.batch import Batch
 from rareclass.tables.csv_file import CsvReader
+from rareclass.tables.text_reader import Batch
 from stream.messy_stream import (
     COLUMNS,
     assert_same,

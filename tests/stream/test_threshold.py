@@ -19,9 +19,9 @@ from rareclass.stream.alerts import MovingThreshold
 from rareclass.stream.options import AlertBudget
 from rareclass.stream.reading import find_day_column
 from rareclass.stream.state import KINDS
-from rareclass.tables.batch import Batch
 from rareclass.tables.dates import DAY_FORMATS
 from rareclass.tables.reading import times_of
+from rareclass.tables.text_reader import Batch
 
 
 def plain(budget, scores, days):

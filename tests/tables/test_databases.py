@@ -19,8 +19,7 @@ from draws import draws
 from rareclass.encoding.training_table import plan_reading, read_training_table
 from rareclass.errors import InputError
 from rareclass.findings import TableWarning
-from rareclass.tables.databases import DatabaseAddress, Query
-from rareclass.tables.queries import RunningQuery
+from rareclass.tables.databases import DatabaseAddress, Query, RunningQuery
 from rareclass.tables.table_file import open_table
 
 ROWS = pa.table(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.encoding.dates_and_texts import COMPONENTS
+from rareclass.encoding.column_values import COMPONENTS
 from rareclass.encoding.label_statistics import side_by_side
 from rareclass.encoding.log_odds import CategoryStatistics, PartedRows
 from rareclass.encoding.table_statistics import (
@@ -37,29 +38,31 @@ _DATE_PARTS = 7
 
 
 class ReadsColumns:
-    """Base of encoders of tables with named columns, whose cells are read once."""
+    """Base of encoders of tables with named columns, whose cells are read once.
 
-    columns: Sequence[Column]
-    statistics_: TableStatistics | None
+    Sparse rows have no columns, and nothing is known of their cells.
+    """
+
+    columns: Sequence[Column] = ()
+    statistics_: TableStatistics | None = None
 
     @property
     def feature_columns(self) -> Sequence[str] | None:
-        """The column that each feature comes from; None where the estimator takes columns."""
+        """The column that each feature comes from; None where there is none."""
         return None
 
-    def read(self, frame: pl.DataFrame | TypedTable) -> TypedTable:
+    def read(self, frame: Any) -> Any:
         """Return rows that `read_as_trained` has typed as a table, which all methods take."""
         return typed_table(frame, self.columns)
 
-    def find_unlike(self, rows: pl.DataFrame | TypedTable) -> UnlikeCells:
+    def find_unlike(self, rows: Any) -> UnlikeCells:
         """Find the cells that are unlike all of training, of columns that have some."""
-        assert self.statistics_ is not None
-        return self.statistics_.find_unlike(self.read(rows))
+        known = self.statistics_
+        return UnlikeCells({}, {}) if known is None else known.find_unlike(self.read(rows))
 
     def examples(self) -> ExampleCells:
         """Return cells of training as examples."""
-        assert self.statistics_ is not None
-        return self.statistics_.examples()
+        return ExampleCells({}, {}) if self.statistics_ is None else self.statistics_.examples()
 
 
 class TableEncoder(ReadsColumns):
@@ -175,17 +178,14 @@ class LevelOdds:
         """
         shares = np.ones(len(codes)) if weight is None else weight
         cuts = np.unique(codes)[1:].tolist() if codes.max() > 1 else []
-        many = view.with_many_values(MOST_VALUES_BOUNDED)
-        self.places_ = [k for k in many for _ in cuts]
-        self.statistics_ = [CategoryStatistics() for _ in self.places_]
-        known = view.statistics_.known_
-        of_each = zip(self.places_, [cut for _ in many for cut in cuts], strict=True)
-        log_odds = [
-            statistics.fit_transform(
-                encoded.levels[k], known[k].n_levels, PartedRows(codes >= cut, shares, fold)
-            )
-            for statistics, (k, cut) in zip(self.statistics_, of_each, strict=True)
-        ]
+        known, log_odds = view.statistics_.known_, []
+        self.places_, self.statistics_ = list[int](), list[CategoryStatistics]()
+        for k, cut in product(view.with_many_values(MOST_VALUES_BOUNDED), cuts):
+            self.places_.append(k)
+            self.statistics_.append(CategoryStatistics())
+            rows = PartedRows(codes >= cut, shares, fold)
+            levels, n_levels = encoded.levels[k], known[k].n_levels
+            log_odds.append(self.statistics_[-1].fit_transform(levels, n_levels, rows))
         columns = side_by_side(log_odds, encoded.n_rows)
         self.scaling_ = CentredColumns().fit(columns, shares)
         return self.scaling_.transform(columns)
@@ -219,7 +219,7 @@ def encoded_width(column: Column) -> int:
     return min(column.n_distinct, MOST_VALUES_BOUNDED) + 2
 
 
-class SparseEncoder:
+class SparseEncoder(ReadsColumns):
     """Sparse rows scaled without centring, so that zeros stay zeros.
 
     Columns are divided by their largest absolute value. Rows that store fewer than a tenth of
@@ -238,10 +238,6 @@ class SparseEncoder:
     unit_rows_ : bool
         Whether rows get unit length.
     """
-
-    columns: tuple[Column, ...] = ()  # sparse rows have none that are named
-    feature_columns: None = None
-    statistics_: None = None
 
     def __init__(self, zero_based: bool) -> None:
         self.zero_based = zero_based
@@ -272,17 +268,9 @@ class SparseEncoder:
         """Features of training."""
         return len(self.largest_)
 
-    def read(self, rows: "sparse.csr_matrix") -> "sparse.csr_matrix":
+    def read(self, frame: "sparse.csr_matrix") -> "sparse.csr_matrix":
         """Return the rows."""
-        return rows
-
-    def find_unlike(self, rows: object) -> UnlikeCells:
-        """Return nothing: sparse rows have no named columns."""
-        return UnlikeCells({}, {})
-
-    def examples(self) -> ExampleCells:
-        """Return nothing: sparse rows have no named columns."""
-        return ExampleCells({}, {})
+        return frame
 
 
 @dataclass(eq=False)

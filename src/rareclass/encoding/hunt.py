@@ -9,17 +9,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.dates_and_texts import CYCLES, RecurringDates
-from rareclass.encoding.encoders import DOUBLE_PRECISION_ROWS, ReadsColumns
-from rareclass.encoding.table_statistics import (
-    MOST_EXAMPLES,
-    ExampleCells,
-    UnlikeCells,
+from rareclass.encoding.column_values import (
+    CYCLES,
+    RecurringDates,
     known_words,
     rows_of_text,
-    side_by_side,
     text_components,
 )
+from rareclass.encoding.encoders import DOUBLE_PRECISION_ROWS, ReadsColumns
+from rareclass.encoding.label_statistics import side_by_side
+from rareclass.encoding.table_statistics import MOST_EXAMPLES, ExampleCells, UnlikeCells
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
 from rareclass.tables.columns import Column
 

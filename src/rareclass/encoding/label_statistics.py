@@ -10,26 +10,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from rareclass.encoding.known_levels import (
-    KnownCodes,
-    bins_of_codes,
-    halves,
-    holds_nearby_only,
-    tells_more,
-    tells_more_than_bins,
-)
+from rareclass.encoding.column_values import KnownCodes
 from rareclass.encoding.log_odds import (
     CategoryStatistics,
     FoundPair,
     PairStatistics,
     PartedRows,
     find_pairs,
+    is_clear_gain,
+    log_loss,
+    rare_share,
 )
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
+_MOST_BINS = 32
+# Bins are to be wider than a code, or they say as much as codes do.
+_CODES_A_BIN = 4
+_ERRORS_OF_CODES = 2.0
+_LEAST_GAIN = 0.005
 # Copies of a rare row, on average, up to which the order of the rows may mean something.
 _MOST_COPIES = 1.1
 # Pairs were found to tell more than both codes alone: of their bins it is enough to be behind.
@@ -225,3 +227,110 @@ def _tell_more_than_bins(
 def side_by_side(columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
     """Columns as a matrix in F order, (n_rows, n_columns)."""
     return np.asarray(columns, np.float64).reshape(len(columns), n_rows).T
+
+
+def tells_more_than_bins(
+    known: KnownCodes, levels: Codes, log_odds: Floats, rows: PartedRows
+) -> bool:
+    """Say whether the codes of a column tell the rare class better than where they lie.
+
+    That is than the log-odds of their bins. Time: O(n_rows).
+    """
+    bins = bins_of_codes(known, levels, rows)
+    by_bin = CategoryStatistics().fit_transform(bins[levels], int(bins[-1]) + 1, rows)
+    return tells_more(log_odds, by_bin, rows, _ERRORS_OF_CODES)
+
+
+def tells_more(log_odds: Floats, others: Floats, rows: PartedRows, standard_errors: float) -> bool:
+    """Say whether log-odds of rows, out of part, tell the rare class better than others do.
+
+    Their log loss must be lower by so many standard errors of the paired difference, and by half a
+    percent of what the rare share of all rows loses.
+    """
+    y, weight, _ = rows
+    prior = rare_share(y, weight)
+    of_prior = log_loss(np.full(len(y), prior), y)
+    better, worse = (
+        log_loss(special.expit(each + special.logit(prior)), y) for each in (log_odds, others)
+    )
+    return is_clear_gain(worse - better, of_prior, weight, standard_errors, _LEAST_GAIN)
+
+
+def bins_of_codes(known: KnownCodes, levels: Codes, rows: PartedRows) -> NDArray[np.int32]:
+    """Return the bin of each level: up to 32 of about equal weight, and two for what is no code.
+
+    Rare rows and others weigh as much together when bins are laid: rare rows often lie where few
+    others do, and a bin must not hold most of them.
+    """
+    share = rare_share(*rows[:2])
+    evened = rows.weight * np.where(rows.y, 1.0 / share, 1.0 / (1.0 - share))
+    weights = np.bincount(levels, evened, known.n_levels)[: known.n_known]
+    ranks = (np.cumsum(weights) - weights / 2) / max(weights.sum(), 1e-300)
+    n_bins = max(1, min(_MOST_BINS, known.n_known // _CODES_A_BIN))
+    bins = np.minimum(n_bins * ranks, n_bins - 1)
+    return np.append(bins, [n_bins, n_bins + 1]).astype(np.int32)
+
+
+# Columns of fewer values are no names of cards, customers or machines.
+FEWEST_VALUES = 50
+# Of fewer rare rows a half says too little.
+FEWEST_RARE = 40
+# Of the repeats that could stand apart, the share that do in a table sorted by the column, at most.
+_APART = 0.5
+# The table is cut into two parts, then into three, of which the first and the last are compared:
+# more rows in one, rows farther apart in the other.
+_PARTS = (2, 3)
+STANDARD_ERRORS = 4.0
+LEAST_LOSS = 0.05
+
+
+def halves(n_rows: int) -> NDArray[np.int64]:
+    """The first half of the rows, 0, and the second one, 1: (n_rows,)."""
+    return 2 * np.arange(n_rows) // max(n_rows, 1)
+
+
+def holds_nearby_only(levels: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats) -> bool:
+    """Say whether the values of a column tell clearly less of rows that are far away in the table.
+
+    The log loss of each value's rare share, learned from every second row and taken for the others,
+    is compared with that of the share learned from one half of the table and taken for the other;
+    then the same of the first and the last third alone, whose rows are farther apart. Parts are
+    those of each class, so that a table sorted by its label is none in bursts. The difference must
+    exceed 4 standard errors, and 5 percent of the log loss of the rare share alone. With fewer than
+    40 rare rows nothing is said, nor of a column that the table is sorted by, whose values have no
+    rows far away: False. Time: O(n_rows).
+    """
+    if n_levels < FEWEST_VALUES or y.sum() < FEWEST_RARE or _is_sorted_by(levels):
+        return False
+    for n_parts in _PARTS:
+        place, part = np.zeros(len(y), np.int64), np.full(len(y), 1)
+        for is_rare in (False, True):
+            rows = np.flatnonzero(y == is_rare)
+            position = n_parts * np.arange(len(rows)) // max(len(rows), 1)
+            rows = rows[outer := (position == 0) | (position == n_parts - 1)]
+            place[rows] = np.arange(len(rows))
+            part[rows] = np.where(position[outer] == 0, 0, 2)
+        used = np.flatnonzero(part != 1)
+        ends = y[used], weight[used]
+        near, far = (
+            _log_loss(levels[used], n_levels, PartedRows(*ends, each[used]))
+            for each in (place % 2, part)
+        )
+        of_prior = log_loss(np.full(len(used), rare_share(*ends)), y[used])
+        if is_clear_gain(far - near, of_prior, weight[used], STANDARD_ERRORS, LEAST_LOSS):
+            return True
+    return False
+
+
+def _is_sorted_by(levels: Codes) -> bool:
+    """Say whether equal levels stand together, nearly all of them."""
+    n_distinct = len(np.unique(levels))
+    n_apart = np.count_nonzero(levels[1:] != levels[:-1]) + 1 - n_distinct
+    return bool(n_apart <= _APART * min(n_distinct, len(levels) - n_distinct))
+
+
+def _log_loss(levels: Codes, n_levels: int, rows: PartedRows) -> Floats:
+    """Of each row, by what the other part says of its level."""
+    statistics = CategoryStatistics()
+    log_odds = statistics.fit_transform(levels, n_levels, rows)
+    return log_loss(special.expit(log_odds + special.logit(statistics.prior_)), rows.y)

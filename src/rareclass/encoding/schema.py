@@ -17,7 +17,6 @@ from rareclass.encoding.target import Positive, label_cells, positives, read_rar
 from rareclass.errors import ErrorKind, InputError, first_names, missing_column, setting
 from rareclass.findings import warnings_as
 from rareclass.labels.spelling import one_spelling
-from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.cells import (
     are_all_missing,
     are_empty,
@@ -36,6 +35,7 @@ from rareclass.tables.columns import (
 )
 from rareclass.tables.reading import CellReading, parse_numbers, read_cells, read_strings
 from rareclass.tables.text_columns import CellProfile, note_of_text, reading_of_text
+from rareclass.tables.text_reader import TEXT_LIMIT, Batch, Rejected
 
 LearnedKind = Literal["number", "category"]
 Kind = LearnedKind | Literal["time", "id", "unusable"]

@@ -14,7 +14,7 @@ from rareclass.encoding._numbers_jit import ASINH, CLIP, LINEAR, scale_and_learn
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.typed_table import CodedText, coded_text
 from rareclass.parameters import check_number, check_whole
-from rareclass.tables.batch import Batch
+from rareclass.tables.text_reader import Batch
 
 TAILS = {"asinh": ASINH, "clip": CLIP, "linear": LINEAR}
 _STATISTICS = 4  # count, mean, what the mean lost to rounding, variance

@@ -12,8 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.bounded_numbers import NumberSummaries, summarise_numbers
-from rareclass.encoding.dates_and_texts import RecurringDates, TextComponents
-from rareclass.encoding.known_levels import KnownCodes, KnownLevels, KnownWords, could_be_codes
+from rareclass.encoding.column_values import (
+    KnownCodes,
+    KnownLevels,
+    RecurringDates,
+    could_be_codes,
+    known_words,
+    rows_of_text,
+    text_components,
+)
 from rareclass.encoding.label_statistics import (
     LabelFeatures,
     LabelStatistics,
@@ -21,7 +28,7 @@ from rareclass.encoding.label_statistics import (
     side_by_side,
 )
 from rareclass.encoding.log_odds import CategoryStatistics
-from rareclass.encoding.typed_table import TypedColumn, TypedTable
+from rareclass.encoding.typed_table import TypedTable
 from rareclass.metrics.intervals import row_units
 from rareclass.tables.cells import TIME_OF_DAY
 
@@ -394,35 +401,3 @@ class TableStatistics:
         for column, known in zip(columns, self.texts_, strict=True):
             parts.extend(rows_of_text(column, known).T)
         return side_by_side(parts, table.n_rows)
-
-
-def text_components(column: TypedColumn, weight: Floats) -> TextComponents:
-    """Learn the main directions of the letters of a text column; a weight counts as copies."""
-    return TextComponents().fit(*_weighed_words(column, weight))
-
-
-def rows_of_text(column: TypedColumn, components: TextComponents) -> Floats:
-    """Return the numbers of each cell, zeros where it is empty: (n_rows, n_components)."""
-    assert column.levels is not None
-    # Only words that these rows have.
-    used, position = np.unique(column.values, return_inverse=True)
-    zeros = np.zeros((int(len(used) > 0 and used[0] < 0), len(components.directions_)))
-    return np.vstack([zeros, components.transform(column.levels[used[used >= 0]])])[position]
-
-
-def known_words(column: TypedColumn, weight: Floats) -> KnownWords:
-    """The words that rows with weight have, from the commonest on."""
-    words, weights = _weighed_words(column, weight)
-    # By word among equals: the order of the rows does not matter.
-    by_word = np.argsort(words, kind="stable")
-    order = by_word[np.argsort(-weights[by_word], kind="stable")]
-    return KnownWords().fit(words[order])
-
-
-def _weighed_words(column: TypedColumn, weight: Floats) -> tuple[NDArray[np.object_], Floats]:
-    """Return the words that rows with weight have, and their weight."""
-    assert column.levels is not None
-    present = column.values >= 0
-    weights = np.bincount(column.values[present], weight[present], len(column.levels))
-    kept = weights > 0
-    return column.levels[kept], weights[kept].astype(np.float64, copy=False)

@@ -150,9 +150,6 @@ def absent_label(
 ) -> InputError:
     """Return the error for a setting that names a label which no row has."""
     where = "the target" if column is None else f"column {column!r}"
-    return ErrorKind.LABELS.error(
-        f"{setting(option)}: no row has {label!r} in {where}.",
-        name_hint(label, known, "Its values are"),
-        column=column,
-        value=label,
-    )
+    fault = f"{setting(option)}: no row has {label!r} in {where}."
+    remedy = name_hint(label, known, "Its values are")
+    return ErrorKind.LABELS.error(fault, remedy, column=column, value=label)

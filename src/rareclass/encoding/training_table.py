@@ -17,7 +17,6 @@ from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, named_twice, no_rows, setting
 from rareclass.rows.decoding import refuse_many_labels
 from rareclass.rows.source import are_narrow
-from rareclass.tables.batch import SpooledTables
 from rareclass.tables.cells import is_text_type
 from rareclass.tables.columns import (
     Column,
@@ -27,10 +26,15 @@ from rareclass.tables.columns import (
     check_some_are_used,
     describe_column,
     facts_of,
-    not_learned_from,
 )
 from rareclass.tables.reading import CellReading, read_cells
-from rareclass.tables.table_file import BATCH_ROWS, TableFile, batch_rows_for, named_columns
+from rareclass.tables.table_file import (
+    BATCH_ROWS,
+    SpooledTables,
+    TableFile,
+    batch_rows_for,
+    named_columns,
+)
 from rareclass.tables.text_columns import CellProfile, find_reading
 
 
@@ -134,10 +138,10 @@ def read_training_table(
     frame, labels = plan.read()
     labelled = labels.is_not_null()
     n_missing = [cells.filter(labelled).null_count() for cells in frame]
-    columns = [
-        not_learned_from(column, words) if (words := beside.get(column.name)) else column
-        for column in plan.describe((facts_of(cells) for cells in frame), n_missing)
-    ]
+    columns = plan.describe((facts_of(cells) for cells in frame), n_missing)
+    for k, column in enumerate(columns):
+        if words := beside.get(column.name):
+            columns[k] = replace(column, kind="beside", treatment=words)
     used = [column.name for column in columns if column.is_used]
     return TrainingTable(
         frame.select(used).filter(labelled),
@@ -180,7 +184,7 @@ def plan_reading(
         if name in chosen:
             readings[name] = CellReading("string", marks=False)
             continue
-        reading, is_whole, note = find_reading(
+        found = find_reading(
             name,
             seen.types[name],
             seen.profiles.get(name),
@@ -189,10 +193,10 @@ def plan_reading(
             is_too_long=name in seen.too_long,
             is_category=name in categories,
         )
-        readings[name] = reading
-        integers |= {name} if is_whole else set()
-        if note is not None:
-            note.tell(name, is_typed=file.format_name != "CSV")
+        readings[name] = found and found.reading
+        integers |= {name} if found and found.integers else set()
+        if found and found.note is not None:
+            found.note.tell(name, is_typed=file.format_name != "CSV")
     return ReadingPlan(file, target, readings, integers, [*categories, *chosen], keep)
 
 

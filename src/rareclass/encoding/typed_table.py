@@ -26,8 +26,6 @@ from rareclass.tables.frames import FrameColumn, read_frame, stored_index
 from rareclass.tables.reading import CellReading, is_usable, read_cells
 from rareclass.tables.text_columns import CellProfile, find_reading
 
-# Of fewer rows than these a look at each column takes longer than one at all of the cells.
-_FEW_ROWS = 1000
 # Missing columns that a message names.
 _MOST_NAMED = 12
 Kind = Literal["number", "category", "date", "text"]
@@ -200,7 +198,7 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
         used = {column.name: column for column in like if column.is_used}
         check_all_there("X", used, names)
         found = {
-            name: _read_as_trained(cells.alias(name), used[name])
+            name: _typed_column(used[name], _read(cells.alias(name), used[name].reading))
             for name, (cells, _) in zip(names, frame.columns, strict=True)
             if name in used
         }
@@ -251,6 +249,8 @@ def coded_text(cells: pl.Series) -> CodedText:
 
 def _read(cells: pl.Series | CodedText, reading: CellReading) -> pl.Series | CodedText:
     """Read cells; of text each distinct one once."""
+    if isinstance(cells, pl.Series) and is_text_type(cells.dtype):
+        cells = coded_text(cells)
     if not isinstance(cells, CodedText):
         typed = read_cells(cells, reading, 0)
         return coded_text(typed) if reading.reads_as == "string" else typed
@@ -317,16 +317,11 @@ def _reading_of(
     else:
         is_too_long = are_too_long(cells)
     found = find_reading(name, dtype, profile, otherwise=_OTHERWISE, is_too_long=is_too_long)
+    if found is None:
+        return None, False
     if found.note is not None:
         found.note.tell(name, is_typed=True)
     return found.reading, found.integers
-
-
-def _read_as_trained(cells: pl.Series, column: Column) -> TypedColumn:
-    if column.reads_as == "number" and cells.dtype == pl.Float64 and are_plain(cells):
-        return TypedColumn(column.name, "number", cells.to_numpy())
-    is_text = is_text_type(cells.dtype)
-    return _typed_column(column, _read(coded_text(cells) if is_text else cells, column.reading))
 
 
 def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: int) -> pl.DataFrame:
@@ -336,20 +331,12 @@ def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: i
     `InputError` at a cell that does not fit, naming column, row and value.
     """
     columns = list(columns)
-    if batch.height <= _FEW_ROWS and _are_as_trained(batch, columns):
-        return batch
+    if all(dtype == pl.Float64 for dtype in batch.dtypes):  # one look at all cells
+        is_same = batch.columns == [column.name for column in columns]
+        if is_same and all(each.reads_as == "number" for each in columns) and are_plain(batch):
+            return batch
     return pl.DataFrame(
         [read_cells(batch[column.name], column.reading, first_row) for column in columns]
-    )
-
-
-def _are_as_trained(batch: pl.DataFrame, columns: list[Column]) -> bool:
-    """Say whether a batch is known at one look to be what `read_as_trained` would make of it."""
-    return (
-        batch.columns == [column.name for column in columns]
-        and all(column.reads_as == "number" for column in columns)
-        and all(dtype == pl.Float64 for dtype in batch.dtypes)
-        and are_plain(batch)
     )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.encoding.bounded_numbers import HOWS, BoundedNumbers
-from rareclass.encoding.dates_and_texts import COMPONENTS
+from rareclass.encoding.column_values import COMPONENTS
 from rareclass.encoding.label_statistics import LabelFeatures, LabelStatistics
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
 
@@ -164,13 +164,16 @@ _LEAST_DEVIATION = 0.25
 _FEWEST_PAIRS_RAW = 100
 
 
-class _FeatureBlock(NamedTuple):
-    """Some features of a view: their values, names and the table's columns that they are of."""
+class _Feature(NamedTuple):
+    """A feature of a view: its name, and the table's columns that it is of, -1 for no second one.
 
-    values: Floats
-    names: list[str]
-    sources: list[int]
-    seconds: list[int] | None = None  # of features of two columns, the other one
+    `labels` is the set of labels that it rests on, -1 for none.
+    """
+
+    name: str
+    source: int
+    second: int = -1
+    labels: int = -1
 
 
 class DenseView:
@@ -239,16 +242,11 @@ class DenseView:
             shares = None if weight is None else weight[rows]
             block = LabelBlock(is_raw).fit(features.take(rows), shares, statistics.labels_[k], many)
             self.blocks_.append(block)
-        blocks = self._blocks(encoded.take(slice(0, 1)))
-        self.feature_names_ = [name for block in blocks for name in block.names]
-        self.source_column_ = np.array(
-            [source for block in blocks for source in block.sources], np.int64
-        )
-        seconds = [block.seconds or [-1] * len(block.sources) for block in blocks]
-        self.second_column_ = np.array([second for each in seconds for second in each], np.int64)
-        widths = [len(block.sources) for block in blocks[-len(self.blocks_) :]]
-        n_shared = len(self.source_column_) - sum(widths)
-        self.labels_of_ = np.repeat(np.arange(-1, len(widths)), [n_shared, *widths])
+        found = list(self._features())
+        self.feature_names_ = [each.name for each in found]
+        self.source_column_ = np.array([each.source for each in found], np.int64)
+        self.second_column_ = np.array([each.second for each in found], np.int64)
+        self.labels_of_ = np.array([each.labels for each in found], np.int64)
         return self
 
     def features_of(self, labels: int) -> NDArray[np.intp]:
@@ -257,8 +255,16 @@ class DenseView:
 
     def transform(self, encoded: EncodedTable) -> Floats:
         """Rows as a matrix: (n_rows, n_features), C order."""
-        values = [block.values for block in self._blocks(encoded)]
-        return np.hstack([np.empty((encoded.n_rows, 0)), *values])
+        known, words = self.statistics_, range(self.statistics_.n_words_)
+        if self.numbers == "raw":
+            numbers = np.clip(encoded.numbers, known.low_, known.high_)
+            shared = [numbers, encoded.cycles, encoded.texts]
+            shared += [self._indicators(encoded, k) for k in words]
+        else:
+            shared = self._bounded_numbers(encoded)
+            shared += [self._scaled_indicators(encoded, k) for k in words]
+        each = zip(self.blocks_, encoded.of_labels, strict=True)
+        return np.hstack([*shared, *(block.transform(own) for block, own in each)])
 
     def markers(self) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Return the numbers with a marker of missing cells, its mean and its deviation."""
@@ -267,99 +273,73 @@ class DenseView:
         share = share[marked]
         return marked, share, np.sqrt(np.maximum(share * (1 - share), _LEAST_DIFFERING / 2))
 
-    def _blocks(self, encoded: EncodedTable) -> list[_FeatureBlock]:
-        words = range(self.statistics_.n_words_)
-        if self.numbers == "raw":
-            many = self.with_many_values(MOST_VALUES_RAW)
-            few = [self._indicators(encoded, k, MOST_VALUES_RAW) for k in words if k not in many]
-            shared = [self._raw_numbers(encoded), *few]
-        else:
-            indicators = [self._scaled_indicators(encoded, k) for k in words]
-            shared = [self._bounded_numbers(encoded), *indicators]
-        each = zip(self.blocks_, encoded.of_labels, range(len(self.blocks_)), strict=True)
-        return [
-            *shared,
-            *(self._of_labels(block.transform(own), block, k) for block, own, k in each),
-        ]
+    def _features(self) -> Iterator[_Feature]:
+        """Say what each column of the matrix is, in order."""
+        known, marked = self.statistics_, []
+        names, sources = known.number_names_, known.number_sources_
+        if self.numbers != "raw":
+            marked = [(f"{names[k]} is missing", sources[k]) for k in self.markers()[0]]
+        yield from map(_Feature, names, sources)
+        yield from (_Feature(*each) for each in marked)
+        yield from map(_Feature, known.cycle_names_, known.cycle_sources_)
+        yield from map(_Feature, known.text_names_, known.text_sources_)
+        names, sources = known.category_names_, known.category_sources_
+        for k in range(known.n_words_):
+            for level in self._shown_levels(k):
+                yield _Feature(f"{names[k]} = {known.known_[k].name(level)}", sources[k])
+        for labels, (block, own) in enumerate(zip(self.blocks_, known.labels_, strict=True)):
+            kept, pairs = own.kept_, [own.pairs_[k] for k in block.pairs_]
+            for what, chosen in (("log-odds", block.log_odds_), ("log count", block.log_counts_)):
+                for k in (kept[each] for each in chosen):
+                    yield _Feature(f"{names[k]}: {what}", sources[k], labels=labels)
+            for i, j in ((kept[first], kept[second]) for first, second in pairs):
+                name = f"{names[i]} & {names[j]}: log-odds"
+                yield _Feature(name, sources[i], sources[j], labels)
 
-    def _of_labels(self, values: Floats, block: "LabelBlock", labels: int) -> _FeatureBlock:
-        known, own = self.statistics_, self.statistics_.labels_[labels]
-        names = [known.category_names_[k] for k in own.kept_]
-        sources = [known.category_sources_[k] for k in own.kept_]
-        pairs = [own.pairs_[k] for k in block.pairs_]
-        return _FeatureBlock(
-            values,
-            [
-                *(f"{names[k]}: log-odds" for k in block.log_odds_),
-                *(f"{names[k]}: log count" for k in block.log_counts_),
-                *(f"{names[i]} & {names[j]}: log-odds" for i, j in pairs),
-            ],
-            [
-                *(sources[k] for k in (*block.log_odds_, *block.log_counts_)),
-                *(sources[i] for i, _ in pairs),
-            ],
-            [-1] * (len(block.log_odds_) + len(block.log_counts_)) + [sources[j] for _, j in pairs],
-        )
-
-    def _raw_numbers(self, encoded: EncodedTable) -> _FeatureBlock:
-        known = self.statistics_
-        numbers = np.clip(encoded.numbers, known.low_, known.high_)
-        return _FeatureBlock(
-            np.hstack([numbers, encoded.cycles, encoded.texts]),
-            known.number_names_ + known.cycle_names_ + known.text_names_,
-            known.number_sources_ + known.cycle_sources_ + known.text_sources_,
-        )
-
-    def _bounded_numbers(self, encoded: EncodedTable) -> _FeatureBlock:
-        known = self.statistics_
+    def _bounded_numbers(self, encoded: EncodedTable) -> list[Floats]:
         numbers = self.bounded_.transform(encoded.numbers)
         missing = np.isnan(numbers)
         marked, share, deviation = self.markers()
         np.copyto(numbers, self.bounded_.typical_, where=missing)
         markers = (missing[:, marked] - share) / deviation
         cycles = np.nan_to_num(self.cycles_.transform(encoded.cycles), copy=False)
-        texts = self.texts_.transform(encoded.texts) / np.sqrt(COMPONENTS)
-        names, sources = known.number_names_, known.number_sources_
-        return _FeatureBlock(
-            np.hstack([numbers, markers, cycles, texts]),
-            names
-            + [f"{names[k]} is missing" for k in marked]
-            + known.cycle_names_
-            + known.text_names_,
-            sources + [sources[k] for k in marked] + known.cycle_sources_ + known.text_sources_,
-        )
+        return [
+            numbers,
+            markers,
+            cycles,
+            self.texts_.transform(encoded.texts) / np.sqrt(COMPONENTS),
+        ]
 
     def with_many_values(self, most: int) -> list[int]:
         """Return the categories that have more than so many values in training."""
         weights = self.statistics_.level_weights_
         return [k for k, weight in enumerate(weights) if np.count_nonzero(weight) > most]
 
-    def _shown_levels(self, category: int, most: int) -> NDArray[np.intp]:
-        """The commonest levels, which get a column each; of two the rarer one says it all."""
+    def _shown_levels(self, category: int) -> NDArray[np.intp]:
+        """The commonest levels, which get a column each; of two the rarer one says it all.
+
+        Trees have none of a category with many values.
+        """
         weight = self.statistics_.level_weights_[category]
-        n_shown = min(most, int(np.count_nonzero(weight)))
+        most = MOST_VALUES_RAW if self.numbers == "raw" else MOST_VALUES_BOUNDED
+        n_levels = int(np.count_nonzero(weight))
+        n_shown = 0 if n_levels > most and self.numbers == "raw" else min(most, n_levels)
         shown = np.argsort(-weight, kind="stable")[:n_shown]
         return shown[1:] if n_shown <= 2 else shown
 
-    def _indicators(self, encoded: EncodedTable, category: int, most: int) -> _FeatureBlock:
+    def _indicators(self, encoded: EncodedTable, category: int) -> Floats:
         """0 and 1 for each of the commonest levels."""
-        known = self.statistics_
-        shown = self._shown_levels(category, most)
-        values = (encoded.levels[category][:, None] == shown).astype(np.float64)
-        name = known.category_names_[category]
-        names = [f"{name} = {known.known_[category].name(level)}" for level in shown]
-        return _FeatureBlock(values, names, [known.category_sources_[category]] * len(shown))
+        shown = self._shown_levels(category)
+        return (encoded.levels[category][:, None] == shown).astype(np.float64)
 
-    def _scaled_indicators(self, encoded: EncodedTable, category: int) -> _FeatureBlock:
+    def _scaled_indicators(self, encoded: EncodedTable, category: int) -> Floats:
         """Indicators centred, so scaled that two rows' squared distance is 2 on average."""
-        block = self._indicators(encoded, category, MOST_VALUES_BOUNDED)
         weight = self.statistics_.level_weights_[category]
-        shares = weight / weight.sum()
-        shown = self._shown_levels(category, MOST_VALUES_BOUNDED)
+        shares, shown = weight / weight.sum(), self._shown_levels(category)
         # One column stands for both values of two, and moves once where two columns move.
         scale = np.sqrt(2.0) if len(shown) == 1 else 1.0
         scale /= np.sqrt(max(1.0 - float(shares @ shares), _LEAST_DIFFERING))
-        return block._replace(values=(block.values - shares[shown]) * scale)
+        return (self._indicators(encoded, category) - shares[shown]) * scale
 
 
 class LabelBlock:

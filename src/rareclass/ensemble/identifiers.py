@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import special
 
-from rareclass.encoding.known_levels import (
+from rareclass.encoding.label_statistics import (
     FEWEST_RARE,
     FEWEST_VALUES,
     LEAST_LOSS,
@@ -20,7 +20,7 @@ from rareclass.ensemble.training_rows import FoldedRows, TrainingViews
 from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.metrics import average_precision
-from rareclass.tables.columns import Column, learned_by_value, not_carried_over
+from rareclass.tables.columns import Column
 
 if TYPE_CHECKING:
     from rareclass.encoding.views import DenseView
@@ -131,7 +131,9 @@ def columns_by_value(views: TrainingViews) -> list[Column]:
         )
     codes = known.category_names_[known.n_words_ :]  # of numbers
     return [
-        learned_by_value(each) if each.name in found or each.name in codes else each
+        replace(each, treatment=f"{each.treatment}; learned value by value", is_by_value=True)
+        if each.name in found or each.name in codes
+        else each
         for each in rows.table.remembered
     ]
 
@@ -140,7 +142,10 @@ def _without(rows: FoldedRows, names: list[str], why: str) -> FoldedRows:
     """The rows without some columns, which are remembered as dropped."""
     table = rows.table
     remembered = [
-        not_carried_over(each, why) if each.name in names else each for each in table.remembered
+        replace(each, kind="id-like", treatment=f"dropped: {why}", is_by_value=True)
+        if each.name in names
+        else each
+        for each in table.remembered
     ]
     columns = tuple(each for each in table.columns if each.name not in names)
     return rows._replace(table=replace(table, columns=columns, remembered=remembered))

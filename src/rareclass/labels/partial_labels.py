@@ -180,30 +180,26 @@ def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
     is_rare = np.array([label in named for label in classes.tolist()])
 
     def signs_of(labels: np.ndarray) -> np.ndarray:
-        rare, rest = (_is_one_of(labels, classes[chosen]) for chosen in (is_rare, ~is_rare))
-        return rare.astype(np.int8) - rest.astype(np.int8)
+        found = np.zeros(len(labels), np.int8)
+        for label, sign in zip(classes, np.where(is_rare, 1, -1), strict=True):
+            found[labels == label] = sign
+        return found
 
     sign = signs_of(known)
     if not sign.all():
         sign = signs_of(spelled_as(known, classes))
     unknown = np.flatnonzero(sign == 0)
     if len(unknown):
-        row = np.arange(len(y))[labelled][unknown[0]]
+        row = int(np.arange(len(y))[labelled][unknown[0]])
         label = plain(y[row])
-        raise ErrorKind.LABELS.error(
-            f"row {row}: label {label!r} is not among the classes {classes.tolist()}.",
-            "Labels must be of the same kind and spelling as the classes; leave other rows out.",
-            row=int(row),
-            value=label,
+        fault = f"row {row}: label {label!r} is not among the classes {classes.tolist()}."
+        remedy = (
+            "Labels must be of the same kind and spelling as the classes; leave other rows out."
         )
+        raise ErrorKind.LABELS.error(fault, remedy, row=row, value=label)
     signs_of_all = np.zeros(len(y), np.int8)
     signs_of_all[labelled] = sign
     return signs_of_all
-
-
-def _is_one_of(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return which labels are among those wanted; quick for one."""
-    return labels == wanted[0] if len(wanted) == 1 else np.isin(labels, wanted)
 
 
 class StreamLabels(NamedTuple):

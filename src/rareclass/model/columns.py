@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.known_levels import KnownWords
+from rareclass.encoding.column_values import KnownWords
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.model.facts import ScoredRows
 from rareclass.table_block import TableBlock

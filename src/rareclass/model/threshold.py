@@ -398,7 +398,7 @@ def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     if is_text_type(column.dtype):
         profile = CellProfile()
         profile.add(column, 1)
-        reading, doubt = reading_of_text(profile)
+        reading, doubt, *_ = reading_of_text(profile)
         if reading.number_format:
             numbers = parse_numbers(column, reading).values
     costs = numbers.to_numpy()

@@ -5,10 +5,9 @@ Every method in this package sees the majority only through two methods, :meth:`
 same answer.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rareclass.errors import needed_for
+from rareclass.lazy_names import lazy_names
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.memory import rows_of as rows_of
 from rareclass.rows.protocol import Block as Block
@@ -37,16 +36,6 @@ if TYPE_CHECKING:
     from rareclass.rows.readers import from_table, parquet_batches
 
 # Readers are imported when they are asked for; some need an extra.
-_ENGINES = {
-    "from_dask": ("rareclass.rows.dask", "dask"),
-    "from_table": ("rareclass.rows.readers", ""),
-    "parquet_batches": ("rareclass.rows.readers", ""),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ENGINES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, extra = _ENGINES[name]
-    with needed_for(f"rareclass.rows.{name}", f"rareclass[{extra}]"):
-        return getattr(import_module(module), name)
+__getattr__, _ = lazy_names(
+    __name__, {".dask": ["from_dask"], ".readers": ["from_table", "parquet_batches"]}
+)

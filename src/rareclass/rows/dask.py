@@ -4,14 +4,17 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+from scipy import sparse
 
-from rareclass.errors import ErrorKind, needed_for
-from rareclass.rows.dask_rows import DaskSource, gathered, naming_losses
+from rareclass.errors import ErrorKind, missing_column, needed_for
 from rareclass.rows.decoding import ColumnRoles
-from rareclass.rows.parts import PartFacts, read_part
 from rareclass.rows.protocol import LabelledRows
-from rareclass.rows.source import delayed_parts, is_dask_array
+from rareclass.rows.source import are_narrow, as_source, is_dask, is_dask_array, is_table
+
+with needed_for("Learning from a Dask collection", "rareclass[dask]"):
+    from rareclass.rows.dask_rows import DaskSource, HeldPart, PartFacts, gathered, naming_losses
 
 # Seconds to wait for a first worker.
 _PATIENCE = 30
@@ -113,6 +116,32 @@ def from_dask(
     return rows_in_parts(client, futures)
 
 
+def delayed_parts(collection: Any) -> list[Any]:
+    """Split a collection into parts with all of its columns, from the first row to the last.
+
+    The collection is an array or DataFrame of Dask, a delayed block or a list of them.
+
+    Raises `TypeError` on anything else, `InputError` on an empty list.
+    """
+    from dask.delayed import Delayed, delayed
+
+    if isinstance(collection, list | tuple):
+        if not collection:
+            raise ErrorKind.TOO_FEW_ROWS.error(
+                "There are no blocks in the list.", "Give at least one."
+            )
+        return [each if isinstance(each, Delayed) else delayed(each) for each in collection]
+    if isinstance(collection, Delayed):
+        return [collection]
+    if not is_dask(collection):
+        raise TypeError(
+            f"{type(collection).__name__} is no Dask array, DataFrame or list of delayed blocks."
+        )
+    if is_dask_array(collection) and collection.ndim == 2 and collection.numblocks[1] > 1:
+        collection = collection.rechunk({1: -1})
+    return list(np.ravel(np.array(collection.to_delayed(), dtype=object)))
+
+
 def rows_here(collection: Any, chosen: np.ndarray | None = None) -> Any:
     """Bring rows of a collection to this process, as a table or an array, with a task a part.
 
@@ -155,7 +184,7 @@ def rows_in_parts(client: Any, parts: Sequence[Any]) -> LabelledRows:
     with_rows = [each for each in facts if each.n_rows]
     _check_alike(facts, with_rows)
     source = DaskSource(client, parts, facts)
-    labels = [each.label_values[each.codes] for each in facts if each.label_values is not None]
+    labels = [each.labels for each in facts if each.labels is not None]
     # A part without rows may have another type of label.
     labels = [part for part in labels if len(part)] if len(labels) == len(facts) else []
     weights = [each.weights for each in facts if each.weights is not None]
@@ -192,3 +221,68 @@ def _check_alike(facts: Iterable[PartFacts], with_rows: Sequence[PartFacts]) -> 
                 f"part {k} is {'sparse' if each.is_sparse else 'dense'}, others are not.",
                 "Make all parts CSR matrices, or none.",
             )
+
+
+def read_part(number: int, data: Any, y: Any, weight: Any, roles: ColumnRoles) -> HeldPart:
+    """Split a part, an array, CSR matrix or table, with labels beside it or in a column.
+
+    Raises `InputError`, naming the part and the row in it, on cells that are no finite numbers,
+    columns that are missing and lengths that differ.
+    """
+    names = None
+    if is_table(data):
+        table = nw.from_native(data, eager_only=True)
+        for name in (roles.target, roles.weight, *(roles.features or ())):
+            if name is not None and name not in table.columns:
+                raise missing_column(f"part {number}", name, [str(k) for k in table.columns])
+        y = y if roles.target is None else table[roles.target].to_numpy()
+        weight = weight if roles.weight is None else table[roles.weight].to_numpy()
+        beside = (roles.target, roles.weight)
+        names = roles.features
+        if names is None:
+            names = tuple(k for k in table.columns if k not in beside)
+        data = table.select(names).to_native()
+    elif roles.target is not None or roles.weight is not None:
+        raise ErrorKind.SHAPE.error(
+            f"part {number} is a {type(data).__name__}, which has no columns with names.",
+            "Pass labels and weights as collections of their own: target=y.",
+        )
+    X = _features(number, data, names, roles.dtype)
+    n_rows = X.shape[0]
+    for name, values in (("target", y), ("weight", weight)):
+        if values is not None and len(values) != n_rows:
+            raise ErrorKind.ROWS.error(
+                f"part {number} has {n_rows:,} rows and {len(values):,} of its {name}.",
+                "Collections that belong together need the same rows in every part.",
+            )
+    facts = PartFacts(
+        n_rows=n_rows,
+        n_features=X.shape[1],
+        dtype=X.dtype.name,
+        is_sparse=sparse.issparse(X),
+        names=names,
+        labels=None if y is None else np.asarray(y),
+        weights=None if weight is None else np.asarray(weight, dtype=np.float64),
+    )
+    return HeldPart(X, facts)
+
+
+def _features(number: int, data: Any, names: tuple[str, ...] | None, dtype: str | None) -> Any:
+    """Return features as finite floats; arrays that can be used as they are are not copied."""
+    n_rows = data.shape[0] if sparse.issparse(data) else len(data)
+    if n_rows:
+        try:
+            X = as_source(data, names).take(slice(None))
+        except ValueError as error:
+            raise ErrorKind.CELL.error(
+                f"part {number} (its rows are counted from 0): {error}"
+            ) from error
+        return X if dtype is None else X.astype(dtype, copy=False)
+    if sparse.issparse(data):
+        return sparse.csr_matrix(data.shape, dtype=dtype or data.dtype)
+    # Without rows it is narrow by default, so that parts with rows decide.
+    if is_table(data):
+        types = nw.from_native(data, eager_only=True).schema.values()
+        is_narrow = are_narrow(types)
+        return np.empty((0, len(types)), dtype or (np.float32 if is_narrow else np.float64))
+    return np.empty((0, np.shape(data)[1]), dtype or np.float32)

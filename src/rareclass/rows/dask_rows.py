@@ -8,21 +8,23 @@ the tasks again whose results it held.
 
 import io
 import pickle
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import cloudpickle
 import numpy as np
+from scipy import sparse
 
 from rareclass.errors import ErrorKind
 from rareclass.labels.two_classes import RowNumbers
-from rareclass.rows.memory import ArrayRows, count_threads
-from rareclass.rows.parts import HeldPart, PartFacts, PartialSum, Piece
+from rareclass.rows.memory import ArrayRows, add_to, count_threads
 from rareclass.rows.protocol import Budget, Rows, RowValues, SentOnce, runs
 from rareclass.rows.source import RowSource, stacked
 
@@ -34,6 +36,113 @@ _FAN_IN = 8
 _LARGE = 1 << 18
 # Bytes of features of a part of the rows that are brought to this process for a few passes.
 _MOST_BROUGHT = 2**25
+
+
+class PartFacts(NamedTuple):
+    """Facts of a part that the process of the user holds."""
+
+    n_rows: int
+    n_features: int
+    dtype: str
+    is_sparse: bool
+    names: tuple[str, ...] | None
+    labels: np.ndarray | None
+    weights: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Chosen rows of one part, as blocks."""
+
+    first: int  # number of the first of them among all chosen rows
+    n_rows: int
+    chosen: np.ndarray | None = field(repr=False)  # a bit for each row of the part; None: all
+    weight: np.ndarray | None = field(repr=False)
+    dtype: str
+    block_rows: int
+    budget: int  # bytes that the blocks may remember
+    reserve: int  # bytes of the budget that large arrays may not take
+    keeps_arrays: bool
+    stride: int = 1  # of the runs that are taken: see `Rows.every`
+    first_run: int = 0
+
+    def rows(self, source: RowSource) -> ArrayRows:
+        """The rows among those of the part, for the thread that asks."""
+        rows = ArrayRows(
+            source.astype(self.dtype),  # a part may be narrower than the table
+            None if self.chosen is None else np.flatnonzero(np.unpackbits(self.chosen)),
+            self.weight,
+            block_rows=self.block_rows,
+            budget=Budget(self.budget, self.reserve),
+            n_jobs=1,
+            keeps_arrays=self.keeps_arrays,
+            stretches=[(self.first, self.first + self.n_rows)],
+        )
+        return rows.every(self.stride, self.first_run, self.keeps_arrays)
+
+
+class HeldPart:
+    """Features of a part, and what the blocks of its pieces remember between passes.
+
+    What is remembered stays here: a copy in another process begins without it.
+    """
+
+    def __init__(self, X: Any, facts: PartFacts) -> None:
+        self.X, self.facts = X, facts
+        self._source = RowSource.of_array(X)
+        self._rows: WeakKeyDictionary[Piece, ArrayRows] = WeakKeyDictionary()
+        self._known: WeakValueDictionary[str, SentOnce] = WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        return HeldPart, (self.X, self.facts)
+
+    def __sizeof__(self) -> int:
+        """Bytes of the features, by which Dask decides what to keep in memory."""
+        X = self.X
+        arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+        return sum(array.nbytes for array in arrays)
+
+    def take(self, index: np.ndarray) -> Any:
+        """A few rows by their number in the part."""
+        return self._source.take(index)
+
+    def rows(self, piece: Piece) -> ArrayRows:
+        """The rows of a piece, the same object as long as the piece is alive."""
+        with self._lock:
+            rows = self._rows.get(piece)
+            if rows is None:
+                rows = self._rows[piece] = piece.rows(self._source)
+        return rows
+
+    def same(self, name: str, value: SentOnce) -> SentOnce:
+        """The object that came first under a name: blocks know values by their identity."""
+        with self._lock:
+            return self._known.setdefault(name, value)
+
+
+class PartialSum(NamedTuple):
+    """Sums over the rows of some parts."""
+
+    total: list[np.ndarray]
+    remembered: Counter[str]  # blocks that remember a value, by its name
+    n_blocks: int
+
+    @classmethod
+    def over(cls, part: HeldPart, piece: Piece, fn: Callable, broadcast: tuple) -> "PartialSum":
+        """Add up ``fn(block, *broadcast)`` over the blocks of a piece."""
+        rows = part.rows(piece)
+        total = list(rows.sum(fn, *broadcast))
+        return cls(total, rows.remembered(), rows.n_blocks)
+
+    @classmethod
+    def joined(cls, sums: Sequence["PartialSum"]) -> "PartialSum":
+        """Add up several, in their order."""
+        total: list[np.ndarray] = []
+        for each in sums:
+            add_to(total, each.total)
+        remembered = sum((each.remembered for each in sums), Counter())
+        return cls(total, remembered, sum(each.n_blocks for each in sums))
 
 
 class DaskSource(RowSource):

@@ -394,14 +394,10 @@ def _weights(batch: pa.RecordBatch, name: str, path: Location, first_row: int) -
     weights = _as_numpy(batch.column(name)).astype(np.float64)
     bad = ~((weights >= 0) & (weights < np.inf))
     if bad.any():
-        place = int(bad.argmax())
-        raise ErrorKind.CELL.error(
-            f"{path}: the weight {name!r} is {weights[place]} at row {first_row + place:,}.",
-            "Weights are numbers at or above 0.",
-            column=name,
-            row=first_row + place,
-            value=float(weights[place]),
-        )
+        row, value = first_row + int(bad.argmax()), float(weights[bad.argmax()])
+        fault = f"{path}: the weight {name!r} is {value} at row {row:,}."
+        remedy = "Weights are numbers at or above 0."
+        raise ErrorKind.CELL.error(fault, remedy, column=name, row=row, value=value)
     return weights
 
 

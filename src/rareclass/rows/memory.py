@@ -1,14 +1,11 @@
 """Rows held in memory, read block by block by a pool of threads that lasts."""
 
-import atexit
 import os
-import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from itertools import chain, islice
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
@@ -302,60 +299,3 @@ def add_to(total: list[np.ndarray], part: Iterable) -> None:
         return
     for entry, more in zip(total, part, strict=True):
         entry += more
-
-
-def read_ahead(items: Generator[Piece, None, None]) -> Iterator[Piece]:
-    """Yield the items of a generator that runs in a thread of its own.
-
-    The thread starts with the first item. It ends, and `items` is closed, after the last item, when
-    this generator is closed or collected, and after any exception, Ctrl-C included; an item in the
-    making is waited for.
-
-    Whatever `items` raises is raised here, after the items before it. At most two items are
-    ready, or being made, beside the one in use.
-
-    >>> list(read_ahead(k * k for k in range(4)))
-    [0, 1, 4, 9]
-    """
-    ready: SimpleQueue[Any] = SimpleQueue()
-    room, stopped = threading.Semaphore(2), threading.Event()
-    end = object()
-
-    def make() -> None:
-        try:
-            while room.acquire() and not stopped.is_set():
-                ready.put((next(items), None))
-        except StopIteration:
-            ready.put((end, None))
-        except BaseException as error:
-            ready.put((end, error))
-        finally:
-            items.close()
-
-    def stop() -> None:
-        stopped.set()
-        room.release()
-        # The garbage collector may let go of this generator in that very thread.
-        if thread is not threading.current_thread():
-            thread.join()
-
-    # A daemon: an interpreter that ends with this generator half used calls `stop` instead.
-    thread = threading.Thread(target=make, name="rareclass-read-ahead", daemon=True)
-    atexit.register(stop)
-    thread.start()
-    try:
-        while True:
-            item, failure = ready.get()
-            if failure is not None:
-                try:
-                    raise failure
-                finally:
-                    del failure  # its traceback holds this frame
-            if item is end:
-                return
-            room.release()
-            yield item
-            del item
-    finally:
-        stop()
-        atexit.unregister(stop)

@@ -1,9 +1,12 @@
 """Files, queries and lazy frames as rows with labels: decoded to disk, or batch by batch."""
 
+import threading
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -21,20 +24,19 @@ from rareclass.rows.decoding import (
     decode_to_disk,
     select_columns,
 )
-from rareclass.rows.memory import read_ahead
 from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.source import RowSource
 from rareclass.tables import DETECTED, TextSettings
-from rareclass.tables.batch import plain_batch, plain_schema
-from rareclass.tables.databases import DatabaseAddress, Query, given_connection
+from rareclass.tables.databases import DatabaseAddress, Query, RunningQuery
 from rareclass.tables.folders import FolderPart, numbers_of_folders
-from rareclass.tables.frames import frame_of_arrow
+from rareclass.tables.frames import frame_of_arrow, plain_batch, plain_schema
 from rareclass.tables.parquet import ParquetFile
-from rareclass.tables.queries import RunningQuery
 from rareclass.tables.reading import parse_numbers
 from rareclass.tables.table_file import open_parts
 
 _BATCH_ROWS = 1 << 16
+_READER = "rareclass-read-ahead"
+Item = TypeVar("Item")
 
 
 def from_table(
@@ -130,35 +132,35 @@ def from_table(
     """
     roles = ColumnRoles.of(target, weight, columns, dtype)
     if query is not None:
-        return _from_query(table, query, roles, scratch)
+        address = DatabaseAddress(table) if isinstance(table, str) else None
+        asked = Query(address, query, None if address else table)
+        with closing(RunningQuery(asked)) as running:
+            return _decoded(asked, running.schema, running.batches(), roles, scratch)
     if isinstance(table, str | Path | RemotePath):
         parts = _FileParts(path_of(table), roles, TextSettings(separator, encoding))
         return decode_to_disk(parts.path, parts.batches(), parts.decoder, scratch, parts.n_rows)
-    return _decoded(*_of_frame(table, roles), roles, scratch)
+    title, reader = _reader_of(table, roles)
+    with reader:
+        return _decoded(Path(title), reader.schema, reader, roles, scratch)
 
 
-def _from_query(
-    connection: Any, query: str, roles: ColumnRoles, scratch: str | Path | None
-) -> LabelledRows:
-    if isinstance(connection, str):
-        path, driver = Query(DatabaseAddress(connection), query), None
-    else:
-        path, driver = Query(None, query), given_connection(connection)
-    with closing(RunningQuery(path, driver)) as running:
-        return _decoded(path, running.schema, running.batches(), roles, scratch)
-
-
-def _of_frame(frame: Any, roles: ColumnRoles) -> tuple[Path, pa.Schema, Batches]:
+def _reader_of(frame: Any, roles: ColumnRoles) -> tuple[str, pa.RecordBatchReader]:
+    """Return what messages call a table that is read in parts, and the reader of its rows."""
     native = nw.to_native(frame, pass_through=True)
     package = type(native).__module__.partition(".")[0]
     kind = type(native).__name__
     if package == "polars" and kind == "LazyFrame":
-        needed = None if roles.features is None else list(dict.fromkeys(roles.all))
-        return Path("the LazyFrame"), *_of_polars(native, needed)
+        needed = list(dict.fromkeys(roles.all))
+        if roles.features is not None and set(needed) <= set(native.collect_schema()):
+            native = native.select(needed)
+        schema = pl.DataFrame(schema=native.collect_schema()).to_arrow().schema
+        parts = native.collect_batches(chunk_size=_BATCH_ROWS, lazy=True, engine="streaming")
+        batches = (batch for part in parts for batch in part.to_arrow().cast(schema).to_batches())
+        return "the LazyFrame", pa.RecordBatchReader.from_batches(schema, batches)
     if package in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
-        return Path("the relation"), *_of_reader(native.to_arrow_reader(_BATCH_ROWS))
+        return "the relation", native.to_arrow_reader(_BATCH_ROWS)
     if isinstance(native, pa.RecordBatchReader):
-        return Path("the reader"), *_of_reader(native)
+        return "the reader", native
     raise ErrorKind.SETTING.error(
         f"A {kind} is not a table that can be read in parts.",
         "Give the name of a file or folder, a polars LazyFrame, a DuckDB relation or a pyarrow "
@@ -227,6 +229,35 @@ def parquet_batches(
     if not parts.n_rows:
         raise no_rows(parts.path)
     return read_ahead(parts.decoded(batch_rows))
+
+
+def read_ahead(items: Generator[Item, None, None]) -> Iterator[Item]:
+    """Yield the items of a generator that runs in a thread of its own.
+
+    The thread starts with the first item. It ends, and `items` is closed, after the last item, when
+    this generator is closed or collected, and after any exception, Ctrl-C included; an item in the
+    making is waited for.
+
+    Whatever `items` raises is raised here, after the items before it. At most two items are
+    ready, or being made, beside the one in use.
+
+    >>> list(read_ahead(k * k for k in range(4)))
+    [0, 1, 4, 9]
+    """
+    pool, end = ThreadPoolExecutor(1, _READER), object()
+    ready = deque(pool.submit(next, items, end) for _ in range(2))
+    try:
+        while (item := ready.popleft().result()) is not end:
+            ready.append(pool.submit(next, items, end))
+            yield cast(Item, item)
+            del item
+    finally:
+        for waiting in ready:
+            waiting.cancel()
+        with suppress(RuntimeError):  # an interpreter that ends
+            pool.submit(items.close)
+        # The garbage collector may let go of this generator in that very thread.
+        pool.shutdown(wait=not threading.current_thread().name.startswith(_READER))
 
 
 class _FileParts:
@@ -301,36 +332,17 @@ def _as_numbers(cells: pl.Series, path: Path, first_row: int) -> pl.Series:
 def _decoded(
     path: Location,
     schema: pa.Schema,
-    batches: Batches,
+    batches: Iterable[pa.RecordBatch],
     roles: ColumnRoles,
     scratch: str | Path | None,
 ) -> LabelledRows:
     """Decode batches of one schema, read once; messages name them by `path`."""
-    decoder = BatchDecoder.of_schemas([(path, schema)], roles)
+    plain = plain_schema(schema)
+    decoder = BatchDecoder.of_schemas([(path, plain)], roles)
     names, size = decoder.chosen.all, decoder.chosen.batch_rows
     pieces = (
-        batch.select(names).slice(start, size)
+        plain_batch(batch, plain).select(names).slice(start, size)
         for batch in batches
         for start in range(0, batch.num_rows, size)
     )
     return decode_to_disk(path, [(path, pieces)], decoder, scratch)
-
-
-def _of_polars(frame: Any, needed: list[str] | None) -> tuple[pa.Schema, Batches]:
-    if needed is not None and set(needed) <= set(frame.collect_schema()):
-        frame = frame.select(needed)
-    schema = pl.DataFrame(schema=frame.collect_schema()).to_arrow().schema
-    parts = frame.collect_batches(chunk_size=_BATCH_ROWS, lazy=True, engine="streaming")
-    batches = (batch for part in parts for batch in part.to_arrow().cast(schema).to_batches())
-    return _of_reader(pa.RecordBatchReader.from_batches(schema, batches))
-
-
-def _of_reader(reader: pa.RecordBatchReader) -> tuple[pa.Schema, Batches]:
-    schema = plain_schema(reader.schema)
-
-    def batches() -> Batches:
-        with reader:
-            for batch in reader:
-                yield plain_batch(batch, schema)
-
-    return schema, batches()

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from rareclass.errors import ErrorKind
+from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.spelling import unmasked
 
 # Rows looked at together in a pass over values.
@@ -170,32 +170,6 @@ def is_delayed(X: Any) -> bool:
     return kind.__module__.startswith("dask.") and kind.__name__.startswith("Delayed")
 
 
-def delayed_parts(collection: Any) -> list[Any]:
-    """Split a collection into parts with all of its columns, from the first row to the last.
-
-    The collection is an array or DataFrame of Dask, a delayed block or a list of them.
-
-    Raises `TypeError` on anything else, `InputError` on an empty list.
-    """
-    from dask.delayed import Delayed, delayed
-
-    if isinstance(collection, list | tuple):
-        if not collection:
-            raise ErrorKind.TOO_FEW_ROWS.error(
-                "There are no blocks in the list.", "Give at least one."
-            )
-        return [each if isinstance(each, Delayed) else delayed(each) for each in collection]
-    if isinstance(collection, Delayed):
-        return [collection]
-    if not is_dask(collection):
-        raise TypeError(
-            f"{type(collection).__name__} is no Dask array, DataFrame or list of delayed blocks."
-        )
-    if is_dask_array(collection) and collection.ndim == 2 and collection.numblocks[1] > 1:
-        collection = collection.rechunk({1: -1})
-    return list(np.ravel(np.array(collection.to_delayed(), dtype=object)))
-
-
 def _array_source(X: Any) -> RowSource:
     from sklearn.utils import check_array  # takes longer to import than a row to be scored
 
@@ -278,6 +252,11 @@ class _Cell(NamedTuple):
     value: float
     words: str  # for its column
 
+    def error(self, fault: str, remedy: str) -> InputError:
+        """The error to raise at this cell."""
+        row, column, value, _ = self
+        return ErrorKind.NOT_FINITE.error(fault, remedy, column=column, row=row, value=value)
+
 
 def _first_cell(
     source: RowSource, names: Any, is_wrong: Callable[[np.ndarray], np.ndarray | None]
@@ -313,13 +292,9 @@ def _check_finite(source: RowSource, names: Any) -> None:
     bad = _first_cell(source, names, not_finite)
     if bad is not None:
         kind = "NaN" if np.isnan(bad.value) else f"infinity ({bad.value}, inf)"
-        raise ErrorKind.NOT_FINITE.error(
-            f"Input X contains {kind}: row {bad.row}, {bad.words}.",
-            "Fill or drop it first, as sklearn.impute.SimpleImputer(add_indicator=True) does.",
-            column=bad.column,
-            row=bad.row,
-            value=bad.value,
-        )
+        fault = f"Input X contains {kind}: row {bad.row}, {bad.words}."
+        remedy = "Fill or drop it first, as sklearn.impute.SimpleImputer(add_indicator=True) does."
+        raise bad.error(fault, remedy)
 
 
 def with_safe_squares(source: RowSource, names: Any = None, learns: bool = False) -> RowSource:
@@ -340,14 +315,8 @@ def with_safe_squares(source: RowSource, names: Any = None, learns: bool = False
     if largest > _MOST:
         bad = _first_cell(source, names, lambda values: np.abs(values) == largest)
         assert bad is not None
-        raise ErrorKind.NOT_FINITE.error(
-            f"{bad.words} holds {largest:g} at row {bad.row}, which is too large: squared "
-            "distances between rows overflow.",
-            _SCALE,
-            column=bad.column,
-            row=bad.row,
-            value=bad.value,
-        )
+        fault = f"{bad.words} holds {largest:g} at row {bad.row}, which is too large: squared "
+        raise bad.error(f"{fault}distances between rows overflow.", _SCALE)
     if learns and 0.0 < largest < _LEAST:
         raise ErrorKind.NOT_FINITE.error(
             f"all values are {largest:g} or nearer to 0: squares of their differences are below "

@@ -16,7 +16,7 @@ from rareclass.metrics.at_k import precision_in_top, rare_at_cut
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift, column_shift
 from rareclass.metrics.intervals import Interval, difference_interval, wilson_interval
 from rareclass.metrics.scored_classes import RareCells, cells_of
-from rareclass.tables.batch import Batch
+from rareclass.tables.text_reader import Batch
 
 Floats = NDArray[np.float64]
 # Smaller windows are not compared with each other.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind
 from rareclass.files import replacing, writing
-from rareclass.tables.batch import Rejected
+from rareclass.tables.text_reader import Rejected
 
 __all__ = ["ParquetParts", "read_log", "read_scores"]  # names of the reference
 

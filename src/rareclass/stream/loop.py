@@ -37,10 +37,10 @@ from rareclass.stream.state import (
     save_checkpoint,
     sound_state,
 )
-from rareclass.tables import TextSettings
-from rareclass.tables.batch import Batch, Rejected, columns_fault
+from rareclass.tables import TextSettings, columns_fault
 from rareclass.tables.jsonl import NAMING_ROWS
 from rareclass.tables.sources import open_source
+from rareclass.tables.text_reader import Batch, Rejected
 
 if TYPE_CHECKING:
     from rareclass.online.mixture import MemberStanding

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.threshold_rule import default_thresholds
-from rareclass.encoding.known_levels import KnownWords
+from rareclass.encoding.column_values import KnownWords
 from rareclass.encoding.schema import LearnedKind, Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.encoding.table_statistics import MOST_EXAMPLES, ExampleCells, UnlikeCells
@@ -26,8 +26,8 @@ from rareclass.stream.state import (
     load_newest,
     sound_state,
 )
-from rareclass.tables.batch import Batch
 from rareclass.tables.columns import Column
+from rareclass.tables.text_reader import Batch
 
 _TREATMENT = {"number": "standardised", "category": "one column a value"}
 

@@ -18,7 +18,6 @@ from rareclass.encoding.target import read_rare_or_rest
 from rareclass.errors import ErrorKind, missing_column, setting
 from rareclass.folds.dealing import check_days
 from rareclass.machine import signals_noted
-from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.cells import are_empty
 from rareclass.tables.reading import (
     HOW_TO_WRITE_TIMES,
@@ -27,6 +26,7 @@ from rareclass.tables.reading import (
     read_strings,
     way_of_times,
 )
+from rareclass.tables.text_reader import Batch, Rejected
 
 if TYPE_CHECKING:
     from rareclass.tables.sources import Source

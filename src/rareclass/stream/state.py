@@ -24,8 +24,8 @@ from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Floats
 from rareclass.stream.log import REJECTED, FileMark, RejectedFile
 from rareclass.stream.options import DEFAULT, StreamOptions, make_learner, parse_parameters
 from rareclass.stream.reading import Arrivals, DayColumn, Memory, sort_arrivals
-from rareclass.tables.batch import Batch
 from rareclass.tables.folders import STREAM_LOCK as LOCK
+from rareclass.tables.text_reader import Batch
 
 if TYPE_CHECKING:
     from rareclass.model.targets import RareClassFacts
@@ -47,7 +47,7 @@ KINDS: Kinds = {
     "labels by id": "rareclass.stream.reading:LastIds",
     "memory of ids": "rareclass.stream.reading:Memory",
     "file mark": "rareclass.stream.log:FileMark",
-    "rejected row": "rareclass.tables.batch:Rejected",
+    "rejected row": "rareclass.tables.text_reader:Rejected",
     "window": "rareclass.stream.drift:Window",
     "best windows": "rareclass.stream.drift:BestWindows",
     "best window": "rareclass.stream.drift:BestWindow",

@@ -1,9 +1,11 @@
-"""Tables of any format: how texts are written, and which columns are used."""
+"""Tables of any format: how texts are written, which columns are used, and names of columns."""
 
 import codecs
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from rareclass.errors import ErrorKind, setting
+from rareclass.errors import ErrorKind, first_names, setting
+from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.parameters import opt
 
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
@@ -83,3 +85,69 @@ def _encoding_of_name(name: str) -> str:
     raise ErrorKind.SETTING.error(
         fault, "Give one that Python knows, such as cp1251, cp932 or gb18030."
     )
+
+
+def columns_fault(wanted: Sequence[str], found: Collection[str]) -> str | None:
+    """Return what is wrong with the columns of a row or file, None where they are as wanted.
+
+    >>> columns_fault(["a", "b"], ["b", "a"]) is None
+    True
+    >>> columns_fault(["a", "b"], ["a", "b", "c"]), columns_fault(["a", "b"], ["a"])
+    ("unknown column 'c'", "no column 'b'")
+    """
+    of_wanted, of_found = set(wanted), set(found)
+    if of_wanted == of_found:
+        return None
+    unknown = [name for name in found if name not in of_wanted]
+    missing = [name for name in wanted if name not in of_found]
+    return f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
+
+
+def refuse_twice(title: str, names: Sequence[str]) -> None:
+    """Raise `InputError` where two columns have one name: neither can be asked for."""
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        places = first_names([str(k) for k, name in enumerate(names, 1) if name == twice], 6)
+        raise ErrorKind.COLUMN_NAMES.error(
+            f"{title} has several columns named {twice!r}: {places}.",
+            "Give each column a name of its own.",
+            column=twice,
+        )
+
+
+def plain_names(names: Iterable[str]) -> list[str]:
+    """Return the names that columns have in every table: without spaces around, none empty.
+
+    pandas writes its index under an empty name.
+
+    >>> plain_names(["", " age ", "sex"])
+    ['column_1', 'age', 'sex']
+    """
+    return [name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)]
+
+
+def unique_names(title: str, names: list[str]) -> list[str]:
+    """Return `plain_names` of columns with none twice, and warn of those that were.
+
+    The first column of a name keeps it; the others get a number, as pandas does it: name.1.
+    """
+    names = plain_names(names)
+    wanted, seen = set(names), set[str]()
+    unique, renamed = list[str](), list[str]()
+    for name in names:
+        free, number = name, 0
+        while free in seen or (number and free in wanted):
+            number += 1
+            free = f"{name}.{number}"
+        if number:
+            renamed.append(f"{free!r} (column {len(unique) + 1})")
+        seen.add(free)
+        unique.append(free)
+    if renamed:
+        warn(
+            f"{title} has several columns of one name; the later ones are called "
+            f"{first_names(renamed, 6)}.",
+            TableWarning,
+            Finding(FindingKind.COLUMNS_RENAMED, {"path": title}),
+        )
+    return unique

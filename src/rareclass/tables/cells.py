@@ -10,29 +10,10 @@ import polars as pl
 
 # Written in text for "no value"; compared in lower case, without spaces around.
 EMPTY_MARKS = (
-    "",
-    "?",
-    "-",
-    "--",
-    ".",
-    "na",
-    "n/a",
-    "n.a.",
-    "#n/a",
-    "<na>",
-    "nan",
-    "null",
-    "(null)",
-    "none",
-    "nil",
-    "\\n",  # \N, as databases export it
-    "#value!",
-    "#ref!",
-    "#div/0!",
-    "#name?",
-    "#num!",
-    "#null!",
-)
+    "", "?", "-", "--", ".", "na", "n/a", "n.a.", "#n/a", "<na>", "nan", "null", "(null)", "none",
+    "nil", "\\n",  # \N, as databases export it
+    "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!",
+)  # fmt: skip
 TRUTH_VALUES = {"true": 1.0, "false": 0.0}
 # Other spellings of truth values, understood where training had nothing but true and false.
 _TRUE = ("true", "t", "yes", "y", "1", "1.0")
@@ -68,7 +49,7 @@ _DIGITS = {
     "1,234.5": r"[1-9]\d{0,2}(?:[,' ]\d{3})+(?:\.\d+)?|[1-9]\d?(?:,\d\d)+,\d{3}(?:\.\d+)?"
     r"|\d+(?:\.\d+)?|\.\d+",
     "1.234,5": r"[1-9]\d{0,2}(?:[.' ]\d{3})+(?:,\d+)?|\d+(?:,\d+)?",
-    "12:34:56": r"\d{1,3}:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?",
+    TIME_OF_DAY: r"\d{1,3}:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?",
 }
 _MONEY = (
     r"[A-Z]{0,2}\$|[€£¥₹₩₽₺₫₪฿]|(?i:usd|eur|gbp|chf|jpy|cny|inr|aud|cad|nzd|sek|nok|dkk|pln|czk|huf"
@@ -136,7 +117,10 @@ def numbers_in(
     """
     numbers = cells.cast(pl.Float64, strict=False)
     if number_format is not None:
-        formatted = _formatted_numbers(cells, number_format)
+        # The unit is that of training, which cells may have or not.
+        style, _, unit = number_format.partition(" ")
+        formatted, units, _ = written_numbers(cells, style)
+        formatted = formatted.set((units.is_not_null() & (units != unit)).fill_null(False), None)
         numbers = formatted.zip_with(formatted.is_not_null(), numbers)
     if not truth or numbers.null_count() == cells.null_count():
         return numbers
@@ -170,7 +154,15 @@ def written_numbers(cells: pl.Series, style: str) -> WrittenNumbers:
     is_good = (has[0] == has[8]) & (pl.sum_horizontal(signs) <= 1) & ~(has[2] & (has[5] | has[6]))
     is_below = has[0] | has[7] | (pl.col("2") == "-").fill_null(False)
     is_below |= (pl.col("4") == "-").fill_null(False)
-    number = _in_seconds() if style == "12:34:56" else _plain_digits(style)
+    digits = pl.col("5")
+    if style == TIME_OF_DAY:
+        parts = [digits.str.split(":").list.get(k, null_on_oob=True) for k in range(3)]
+        hours, minutes, seconds = (part.cast(pl.Float64).fill_null(0.0) for part in parts)
+        number: pl.Expr = pl.when(digits.is_not_null()).then(3600 * hours + 60 * minutes + seconds)
+    else:
+        point, groups = (".", "[,' ]") if style == "1,234.5" else (",", "[.' ]")
+        bare = digits.str.replace_all(groups, "").str.replace(point, ".", literal=True)
+        number = bare.cast(pl.Float64, strict=False)
     unit = pl.coalesce("3", "6", "7").str.to_lowercase().str.strip_chars_end(".")
     read = found.select(
         values=pl.when(is_good).then(pl.when(is_below).then(-number).otherwise(number)),
@@ -183,28 +175,6 @@ def written_numbers(cells: pl.Series, style: str) -> WrittenNumbers:
 def are_written(numbers: pl.Series, style: str) -> bool:
     """Say whether text of numbers with a point can all be read in another style, too."""
     return bool(numbers.str.contains(_WRITTEN[style]).all())
-
-
-def _plain_digits(style: str) -> pl.Expr:
-    point, groups = (".", "[,' ]") if style == "1,234.5" else (",", "[.' ]")
-    digits = pl.col("5").str.replace_all(groups, "").str.replace(point, ".", literal=True)
-    return digits.cast(pl.Float64, strict=False)
-
-
-def _in_seconds() -> pl.Expr:
-    parts = pl.col("5").str.split(":").list
-    hours, minutes, seconds = (
-        parts.get(k, null_on_oob=True).cast(pl.Float64).fill_null(0.0) for k in range(3)
-    )
-    return pl.when(pl.col("5").is_not_null()).then(3600 * hours + 60 * minutes + seconds)
-
-
-def _formatted_numbers(cells: pl.Series, number_format: str) -> pl.Series:
-    """Read numbers of a format: a style, and the unit of training, which cells may have or not."""
-    style, _, unit = number_format.partition(" ")
-    values, units, _ = written_numbers(cells, style)
-    other = (units.is_not_null() & (units != unit)).fill_null(False)
-    return values.set(other, None).alias(cells.name)
 
 
 def canonical_words(cells: pl.Series, marks: bool = True) -> pl.Series:

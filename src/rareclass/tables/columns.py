@@ -40,17 +40,9 @@ STORED_INDEX = "the index that pandas stored"
 _CAMEL_ID_NAME = re.compile(r"[a-z](Id|ID|Key)$")
 
 Kind = Literal[
-    "number",
-    "boolean",
-    "date",
-    "category",
-    "high-cardinality category",
-    "text",
-    "constant",
-    "id-like",
-    "beside",
-    "unusable",
-]
+    "number", "boolean", "date", "category", "high-cardinality category", "text", "constant",
+    "id-like", "beside", "unusable",
+]  # fmt: skip
 DROPPED_KINDS: tuple[Kind, ...] = ("constant", "id-like", "unusable", "beside")
 _MANY_VALUED: tuple[Kind, str] = ("high-cardinality category", "commonest values, log-odds")
 
@@ -355,22 +347,6 @@ def check_some_are_used(
         f"{title} has no column to learn from: {whys or 'it has no columns'}.",
         f"Give a column that differs between rows{otherwise}.",
     )
-
-
-def not_learned_from(column: Column, use: str) -> Column:
-    """Return a column that says something of the rows, but is none to learn from."""
-    return replace(column, kind="beside", treatment=use)
-
-
-def not_carried_over(column: Column, why: str) -> Column:
-    """Return an identifier whose values mislead on rows of other times, as one to leave out."""
-    return replace(column, kind="id-like", treatment=f"dropped: {why}", is_by_value=True)
-
-
-def learned_by_value(column: Column) -> Column:
-    """Return a column whose many values are learned one by one."""
-    treatment = f"{column.treatment}; learned value by value"
-    return replace(column, treatment=treatment, is_by_value=True)
 
 
 def kind_of(facts: ColumnFacts, integers: bool, is_category: bool) -> tuple[Kind, str]:

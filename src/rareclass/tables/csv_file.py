@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from rareclass.tables.batch import columns_fault
+from rareclass.tables import columns_fault
 from rareclass.tables.dialect import (
     COMMA_CELL,
     ROW_LIMIT,

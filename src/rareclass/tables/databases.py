@@ -1,21 +1,26 @@
-"""Databases: an address said without its password, and a connection that runs one query."""
+"""Databases: an address said without its password, and a query that runs on one."""
 
 import os
 import re
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from signal import SIGINT, raise_signal
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, needed_for
+from rareclass.errors import ErrorKind, InputError, counted, needed_for
 from rareclass.machine import available_memory
 from rareclass.scratch_file import scratch_folder
+from rareclass.tables import unique_names
+from rareclass.tables.frames import category_columns, plain_batch, plain_schema
+
+T = TypeVar("T")
 
 POSTGRESQL, SQLITE, DUCKDB = "PostgreSQL", "SQLite", "DuckDB"
 _KINDS = {"postgresql": POSTGRESQL, "postgres": POSTGRESQL, "sqlite": SQLITE, "duckdb": DUCKDB}
@@ -146,8 +151,9 @@ class DatabaseAddress:
 class Query:
     """The answer of a database to a query: a table, as a file is one."""
 
-    address: DatabaseAddress | None  # None for a connection that somebody has opened
+    address: DatabaseAddress | None  # None for a `connection` that somebody has opened
     sql: str
+    connection: Any = None
 
     @property
     def name(self) -> str:
@@ -169,25 +175,54 @@ _DUCKDB_ROWS = 1 << 16
 _DUCKDB_MEMORY = 1 << 30
 # What a file begins with, from which byte on.
 _MAGIC = {SQLITE: (0, b"SQLite format 3\0"), DUCKDB: (8, b"DUCK")}
+# What a driver runs first, so that a query only reads. Rows of a large table of PostgreSQL would
+# else begin anywhere, and have another order each time.
+_FIRST = {
+    POSTGRESQL: (
+        "SET synchronize_seqscans = off",
+        "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+    ),
+    SQLITE: ("PRAGMA query_only = ON",),
+}
 
 
-def connect(address: DatabaseAddress) -> "Driver":
-    """Connect to a database, to read from it only.
+def connect(query: Query) -> "Driver":
+    """Connect to the database of a query, to read from it only.
 
-    Raises `InputError` when the driver is not installed or a file does not exist; else what the
-    driver raises.
+    A connection that somebody has opened stays open, and is nobody else's while the query runs.
+    Raises `InputError` when the driver is not installed, a file does not exist, or an object is no
+    connection we know; else what the driver raises.
     """
+    address = query.address
+    if address is None:
+        return _of_open_connection(query.connection)
     if address.kind == POSTGRESQL:
-        return _PostgreSQL(driver_of(address).connect(address.for_driver))
+        return _Adbc(driver_of(address).connect(address.for_driver), _FIRST[POSTGRESQL])
     check_file(address)
     if address.kind == SQLITE:
-        path = address.file.absolute().as_uri()
-        return _SQLite(driver_of(address).connect(f"{path}?mode=rw"))
+        # Opened to be written where that may be: what a process that was killed had half written
+        # is taken back by the next one that opens the file.
+        connection = driver_of(address).connect(f"{address.file.absolute().as_uri()}?mode=rw")
+        batch_rows = {"adbc.sqlite.query.batch_rows": str(_SQLITE_ROWS)}
+        return _Adbc(connection, _FIRST[SQLITE], batch_rows)
     connection = driver_of(address).connect(str(address.file), read_only=True)
     # Its cache would grow to most of the machine's memory; what does not fit goes to disk.
     connection.execute(f"SET memory_limit = '{min(_DUCKDB_MEMORY, available_memory() // 4)}B'")
     connection.execute("SET temp_directory = ?", [str(scratch_folder())])
     return _DuckDB(connection)
+
+
+def _of_open_connection(connection: Any) -> "Driver":
+    kind = type(connection)
+    if kind.__module__.partition(".")[0] in ("duckdb", "_duckdb"):
+        return _DuckDB(connection, is_ours=False)
+    if kind.__module__.startswith("adbc_driver_"):
+        return _Adbc(connection, is_ours=False)
+    raise ErrorKind.SETTING.error(
+        f"A {kind.__name__} is not a connection that gives Arrow batches.",
+        "Give the address (postgresql://..., sqlite:///..., duckdb:///...), or a connection of "
+        "an ADBC driver or of DuckDB.",
+    )
 
 
 def driver_of(address: DatabaseAddress) -> Any:
@@ -218,24 +253,6 @@ def check_file(address: DatabaseAddress) -> None:
         )
 
 
-def given_connection(connection: Any) -> "Callable[[], Driver]":
-    """Return what makes the driver of a connection that is open.
-
-    The connection stays open, and is nobody else's while the query runs. Raises `InputError` for
-    an object that is no connection we know.
-    """
-    kind = type(connection)
-    if kind.__module__.partition(".")[0] in ("duckdb", "_duckdb"):
-        return lambda: _DuckDB(connection, is_ours=False)
-    if kind.__module__.startswith("adbc_driver_"):
-        return lambda: _Adbc(connection, is_ours=False)
-    raise ErrorKind.SETTING.error(
-        f"A {kind.__name__} is not a connection that gives Arrow batches.",
-        "Give the address (postgresql://..., sqlite:///..., duckdb:///...), or a connection of "
-        "an ADBC driver or of DuckDB.",
-    )
-
-
 def _end_all(*steps: Callable[[], None] | None) -> None:
     for step in steps:
         with suppress(Exception):  # SQLite cannot cancel; the connection may be lost
@@ -244,15 +261,30 @@ def _end_all(*steps: Callable[[], None] | None) -> None:
 
 
 class _Adbc:
-    """A connection of an ADBC driver, which runs one query and is closed if it is ours."""
+    """A connection of an ADBC driver, which runs one query and is closed if it is ours.
 
-    def __init__(self, connection: Any, is_ours: bool = True) -> None:
+    The query sees the rows of PostgreSQL as of its beginning, and changes nothing. `first` runs
+    before it; `options` are of its statement.
+    """
+
+    def __init__(
+        self,
+        connection: Any,
+        first: Sequence[str] = (),
+        options: dict[str, str] | None = None,
+        is_ours: bool = True,
+    ) -> None:
         self._cursor, self._end = connection.cursor(), connection.close if is_ours else None
+        self._first, self._options = first, options
         self._reader: Any = None  # pa.RecordBatchReader, from `execute` on
         self._is_done = False
 
     def execute(self, sql: str) -> pa.Schema:
         """Begin the query; return the columns of its rows."""
+        if self._options:
+            self._cursor.adbc_statement.set_options(**self._options)
+        for setting in self._first:
+            self._run(setting).close()
         # A driver may put it into brackets: it may end with ; or with -- words.
         self._reader = reader = self._run(f"{sql.rstrip().rstrip(';')}\n")
         return reader.schema
@@ -291,33 +323,6 @@ class _Adbc:
                 raise_signal(SIGINT)  # it reached the driver in place of this process
 
 
-class _PostgreSQL(_Adbc):
-    """A transaction of PostgreSQL that changes nothing, and sees the rows as of its beginning."""
-
-    def execute(self, sql: str) -> pa.Schema:
-        # Rows of a large table would else begin anywhere, and be others' order each time.
-        for setting in (
-            "SET synchronize_seqscans = off",
-            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-        ):
-            self._run(setting).close()
-        return super().execute(sql)
-
-
-class _SQLite(_Adbc):
-    """A file of SQLite, to be read.
-
-    It is opened to be written where that may be: what a process that was killed had half written is
-    taken back by the next one that opens the file.
-    """
-
-    def execute(self, sql: str) -> pa.Schema:
-        batch_rows = {"adbc.sqlite.query.batch_rows": str(_SQLITE_ROWS)}
-        self._cursor.adbc_statement.set_options(**batch_rows)
-        self._run("PRAGMA query_only = ON").close()
-        return super().execute(sql)
-
-
 class _DuckDB:
     """A connection of DuckDB, which is closed if it is ours."""
 
@@ -344,3 +349,100 @@ class _DuckDB:
 
 
 Driver: TypeAlias = _Adbc | _DuckDB
+
+
+class RunningQuery:
+    """Rows of a running query, each read once.
+
+    Memory holds one batch, of about 16 MiB (PostgreSQL) or 65,536 rows. Ctrl-C cancels the query.
+
+    `schema` has plain types and unique names. Raises `InputError`, here or on reading, with the
+    database's own words and without a password: when it cannot be reached, when it refuses the
+    query, when the connection is lost, and for a column that cannot be read.
+    """
+
+    def __init__(self, query: Query) -> None:
+        self._query, self._n_rows = query, 0
+        self._first: pa.RecordBatch | None = None
+        self._driver = self._call(
+            lambda: connect(query),
+            f"Cannot open {query.address}",
+            "Check address, name and password; PostgreSQL also takes them from PGHOST, PGUSER, "
+            "PGPASSWORD and ~/.pgpass.",
+        )
+        self._closing = weakref.finalize(self, self._driver.close)
+        try:
+            given = self._call(
+                lambda: self._driver.execute(query.sql),
+                f"{query.address or 'The database'} refuses the query",
+                "Correct the query.",
+            )
+            self.schema, self.category_columns = plain_schema(given), category_columns(given)
+            if not self.schema.names:
+                raise ErrorKind.MISSING_COLUMN.error(
+                    f"{query} gives no columns.", "Give one that begins with SELECT."
+                )
+            names = zip(self.schema, unique_names(str(query), self.schema.names), strict=True)
+            self.schema = pa.schema([field.with_name(name) for field, name in names])
+        except BaseException:
+            self.close()
+            raise
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, and close the query at their end or when no more are asked for.
+
+        When only rows of the first batch were asked for, reading can begin again.
+        """
+        if self._first is None:
+            self._first = self._read()
+        if self._first is None:
+            self.close()
+            return
+        yield self._first
+        try:
+            self._n_rows, self._first = self._first.num_rows, None
+            while (batch := self._read()) is not None:
+                yield batch
+                self._n_rows += batch.num_rows
+        finally:
+            self.close()
+
+    @property
+    def is_closed(self) -> bool:
+        """Say whether no more rows will come."""
+        return not self._closing.alive
+
+    def close(self) -> None:
+        """End the query, and give the connection back."""
+        self._closing()
+
+    def _read(self) -> pa.RecordBatch | None:
+        """Return the next batch with rows; None at the end."""
+        try:
+            while batch := self._call(
+                self._driver.next_batch,
+                f"{self._query} broke off after {counted(self._n_rows, 'row')}",
+                "Run it again; nothing was kept of it.",
+            ):
+                if batch.num_rows:
+                    return plain_batch(batch, self.schema)
+        except BaseException:
+            self.close()
+            raise
+        return None
+
+    def _call(self, call: Callable[[], T], fault: str, remedy: str) -> T:
+        """Call the driver; raise `InputError` with its words after the `fault`."""
+        try:
+            return call()
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:
+            reason = self._query.without_secrets(str(error))
+        # Not within `except`: the driver's own error may hold the password.
+        if "Type mismatch in column" in reason:  # SQLite, whose columns hold anything
+            place = int(reason.partition("column ")[2].partition(":")[0])
+            name = self.schema.names[place]
+            reason = f"column {name!r} holds cells of several types: {reason.partition(': ')[2]}"
+            remedy = f'Make them alike in the query: CAST("{name}" AS REAL), or AS TEXT.'
+        raise ErrorKind.CONNECTION.error(f"{fault}: {reason}.", remedy)

@@ -11,29 +11,10 @@ _ISO_DAYS = (ISO_DAY, "%Y%m%d", "%G-W%V-%u", "%Y-%j")
 # Ways to write a day. Several may fit a column: see `DateProfile`. Names of months are English;
 # years of two digits are 1970 to 2069.
 DAY_FORMATS = (
-    ISO_DAY,
-    "%Y/%m/%d",
-    "%Y.%m.%d",
-    "%d.%m.%Y",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d-%m-%Y",
-    "%m-%d-%Y",
-    "%d.%m.%y",
-    "%d/%m/%y",
-    "%m/%d/%y",
-    "%d-%m-%y",
-    "%m-%d-%y",
-    "%y-%m-%d",
-    "%y/%m/%d",
-    "%d %B %Y",
-    "%B %d %Y",
-    "%Y %B %d",
-    "%d %B %y",
-    "%Y-%m",
-    "%m/%Y",
-    "%B %Y",
-)
+    ISO_DAY, "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y",
+    "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y", "%y-%m-%d", "%y/%m/%d",
+    "%d %B %Y", "%B %d %Y", "%Y %B %d", "%d %B %y", "%Y-%m", "%m/%Y", "%B %Y",
+)  # fmt: skip
 _DIGITS = {"%Y": r"\d{4}", "%G": r"\d{4}", "%y": r"\d\d"}
 _DIGITS |= {"%j": r"\d{3}", "%V": r"\d\d", "%u": r"\d"}
 _DIGITS |= {"%m": r"\d{1,2}", "%d": r"\d{1,2}", "%B": r"\pL{3,9}"}
@@ -89,6 +70,7 @@ _FIRST = 50  # cells that are looked at before all are
 _MOSTLY = 0.75  # cells that one format must fit for the others to be mistakes
 _SUMMER_TIME = 3600  # seconds by which offsets of one place differ, at most
 _MICROSECONDS = 1_000_000
+_A_YEAR = 366 * 86_400 * _MICROSECONDS
 
 
 class WrittenDates(NamedTuple):
@@ -219,14 +201,11 @@ def _days(parts: _Parts, way: str) -> pl.Series:
         if days.null_count() > parts.day.null_count():
             text = parts.day.str.replace(r"^(\d{4})-?(W\d\d)-?(\d?)$", "${1}-${2}-${3}")
             text = text.str.replace(r"-$", "-1")  # the first day of a week
-            more = _days_written(text if each != "%Y-%j" else _timed_days(parts), each)
-            days = days.zip_with(days.is_not_null(), more)
+            if each == "%Y-%j":
+                text = parts.day.str.replace(r"^(\d{4})(\d{3})$", "${1}-${2}")
+                text = text.set(~parts.is_timed, None)
+            days = days.zip_with(days.is_not_null(), _days_written(text, each))
     return days
-
-
-def _timed_days(parts: _Parts) -> pl.Series:
-    day = parts.day.str.replace(r"^(\d{4})(\d{3})$", "${1}-${2}")
-    return day.set(~parts.is_timed, None)
 
 
 def _is_shaped(days: pl.Series, way: str, share: float = 1.0) -> bool:
@@ -257,16 +236,11 @@ class _Seen(NamedTuple):
     last: int
     in_order: bool
 
-    @property
-    def years(self) -> int:
-        """Whole years from the least to the greatest."""
-        return (self.high - self.low) // (366 * 86_400 * _MICROSECONDS)
-
 
 def _best_first(seen: dict[str, _Seen]) -> list[str]:
     """Order formats that fit the same cells, and leave out those of more years than need be."""
-    most = 1 + min(each.years for each in seen.values())
-    likely = [way for way, each in seen.items() if each.years <= most]
+    years = {way: (each.high - each.low) // _A_YEAR for way, each in seen.items()}
+    likely = [way for way in seen if years[way] <= 1 + min(years.values())]
     return sorted(likely, key=lambda way: not seen[way].in_order)
 
 
@@ -405,12 +379,8 @@ def zone_of_offsets(offsets: set[int]) -> str:
         return ""
     if offsets == {0} or len(offsets) > 2 or max(offsets) - min(offsets) > _SUMMER_TIME:
         return "UTC"
-    return "/".join(map(_offset_in_words, sorted(offsets)))
-
-
-def _offset_in_words(seconds: int) -> str:
-    hours, minutes = divmod(abs(seconds) // 60, 60)
-    return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}"
+    signed = [("-" if each < 0 else "+", *divmod(abs(each) // 60, 60)) for each in sorted(offsets)]
+    return "/".join(f"{sign}{hours:02}:{minutes:02}" for sign, hours, minutes in signed)
 
 
 def offsets_of_zone(zone: str) -> list[int] | None:

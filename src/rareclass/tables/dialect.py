@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, first_names, setting
 from rareclass.findings import Finding, FindingKind, TableWarning, warn
-from rareclass.tables import TextSettings
-from rareclass.tables.batch import plain_names, unique_names
+from rareclass.tables import TextSettings, plain_names, unique_names
 from rareclass.tables.cells import numbers_in
 
 SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")

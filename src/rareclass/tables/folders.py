@@ -14,12 +14,11 @@ from rareclass.errors import ErrorKind
 from rareclass.files import Location
 from rareclass.remote import RemotePath
 from rareclass.tables import TextSettings
-from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
 from rareclass.tables.cells import numbers_in
 from rareclass.tables.dialect import MARKS
 from rareclass.tables.parquet import ParquetFile
-from rareclass.tables.text_reader import TextReader
+from rareclass.tables.text_reader import Batch, TextReader
 
 _FORMAT_OF_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
@@ -50,23 +49,22 @@ def format_of_file(stored: StoredFile, text: TextSettings) -> str:
     A file whose name says nothing is CSV where its separator is given. Raises `InputError` for
     settings of a text that a file of this format has no use for.
     """
-    found = "parquet" if stored.magic == b"PAR1" else _format_of_content(stored, text)
+    suffix = plain_suffix(stored.path)
+    named = _FORMAT_OF_SUFFIX.get(suffix)
+    if stored.magic == b"PAR1":
+        found = "parquet"
+    elif suffix in (".svmlight", ".libsvm", ".svm"):
+        found = "svmlight"
+    elif named is not None and suffix != ".txt":  # text of any kind
+        found = named
+    elif text.separator is not None:
+        found = "csv"
+    else:
+        head = stored.head(_SNIFFED_BYTES)
+        found = "svmlight" if _looks_like_svmlight(head) else format_of_text(head)
     if found != "csv":
         text.check(stored.path, f"a {FORMAT_NAMES[found]} file", is_text=found == "jsonl")
     return found
-
-
-def _format_of_content(stored: StoredFile, text: TextSettings) -> str:
-    suffix = plain_suffix(stored.path)
-    if suffix in (".svmlight", ".libsvm", ".svm"):
-        return "svmlight"
-    named = _FORMAT_OF_SUFFIX.get(suffix)
-    if named is not None and suffix != ".txt":  # text of any kind
-        return named
-    if text.separator is not None:
-        return "csv"
-    head = stored.head(_SNIFFED_BYTES)
-    return "svmlight" if _looks_like_svmlight(head) else format_of_text(head)
 
 
 def format_of_text(start: bytes) -> str:

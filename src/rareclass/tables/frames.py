@@ -1,30 +1,26 @@
-"""Data frames of any make, and arrays, as columns of polars."""
+"""Data frames of any make, arrays and Arrow, as columns of polars, in types that readers know."""
 
 import datetime as dt
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.errors import ErrorKind
 from rareclass.labels.spelling import unmasked
-from rareclass.tables.batch import (
-    BYTES,
-    is_plain,
-    plain_array,
-    plain_names,
-    refuse_twice,
-    type_in_words,
-)
+from rareclass.tables import plain_names, refuse_twice
 from rareclass.tables.cells import is_missing, type_name, unusable_cells
 from rareclass.tables.reading import text_of_values
 
@@ -265,6 +261,115 @@ def _known_to_polars(column: pa.Array) -> pa.Array:
         return column
     nothing, name = pa.nulls(len(column)), type_in_words(column.type)
     return pa.StructArray.from_arrays([nothing], [name], mask=column.is_null())
+
+
+# What float64 holds to the last digit.
+_EXACT_DIGITS = 15
+_MOST_DIGITS = 38  # of a decimal of 128 bits
+_OFFSET = re.compile(r"[+-]\d\d:?\d\d")  # a zone without a name
+_PLAIN = (
+    pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_string,
+    pa.types.is_large_string, pa.types.is_string_view, pa.types.is_date, pa.types.is_time,
+    pa.types.is_duration, pa.types.is_null,
+)  # fmt: skip
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns with types that every reader knows, as far as there are such.
+
+    A decimal of unknown or very many digits becomes float64, one of whole numbers beyond its 15
+    digits text; UUID, JSON and times at a fixed offset from UTC are text, other extension types
+    what they are stored as, an enumeration its words. Types that hold neither numbers, words nor
+    times stay: lists, bytes, intervals (`is_plain`).
+    """
+    kinds = [plain_array(pa.nulls(0, f.type), f.metadata).type for f in schema]
+    return pa.schema([f.with_type(kind) for f, kind in zip(schema, kinds, strict=True)])
+
+
+def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the types of its `plain_schema`."""
+    if batch.schema.equals(schema):
+        return batch
+    given = zip(batch.columns, batch.schema, strict=True)
+    columns = [plain_array(column, field.metadata) for column, field in given]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Say whether cells of this type are numbers, words or times."""
+    if pa.types.is_timestamp(kind):
+        return not kind.tz or _is_known_zone(kind.tz)
+    if pa.types.is_decimal(kind):
+        return not pa.types.is_decimal256(kind) and kind.scale >= 0
+    return any(is_one(kind) for is_one in _PLAIN)
+
+
+def _is_known_zone(zone: str) -> bool:
+    try:
+        ZoneInfo(zone)
+    except (ValueError, LookupError, OSError):
+        return False
+    return True
+
+
+def plain_array(column: pa.Array, metadata: dict[bytes, bytes] | None = None) -> pa.Array:
+    """Return an array in the type that `plain_schema` gives a field with such metadata."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return plain_array(column.dictionary_decode())
+    if pa.types.is_run_end_encoded(kind):
+        return plain_array(pc.run_end_decode(column))
+    if pa.types.is_decimal(kind) and not is_plain(kind):
+        return column.cast(_plain_decimal(kind))
+    if pa.types.is_float16(kind):
+        return column.cast(pa.float32())
+    if pa.types.is_timestamp(kind) and kind.tz and _OFFSET.fullmatch(kind.tz):
+        return _with_offset(column)
+    if isinstance(kind, pa.UuidType):
+        digits = [None if cell is None else cell.hex() for cell in column.storage.to_pylist()]
+        cuts = [h and f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}" for h in digits]
+        return pa.array(cuts, pa.string())
+    if isinstance(kind, pa.OpaqueType):
+        if kind.type_name == "numeric":
+            return column.storage.cast(_plain_numeric(metadata or {}))
+        return column.storage if pa.types.is_string(kind.storage_type) else column
+    return plain_array(column.storage) if isinstance(column, pa.ExtensionArray) else column
+
+
+def _plain_decimal(kind: pa.DataType) -> pa.DataType:
+    n_digits = kind.precision - min(0, kind.scale)
+    if n_digits <= _MOST_DIGITS:
+        return pa.decimal128(n_digits, max(0, kind.scale))
+    return pa.float64() if kind.scale > 0 else pa.string()
+
+
+def _plain_numeric(metadata: dict[bytes, bytes]) -> pa.DataType:
+    # PostgreSQL says in this way how many digits there are, and how many of them decimals.
+    modifier = int(metadata.get(b"POSTGRESQL:typmod", -1)) - 4
+    is_whole = modifier >= 0 and modifier & 0x7FF == 0
+    return pa.string() if is_whole and modifier >> 16 > _EXACT_DIGITS else pa.float64()
+
+
+def _with_offset(times: pa.Array) -> pa.Array:
+    """Return times of a zone without a name as text; not every pyarrow knows such zones."""
+    hours, minutes = int(times.type.tz[1:3]), int(times.type.tz[-2:])
+    offset = dt.timedelta(hours=hours, minutes=minutes) * (-1 if times.type.tz[0] == "-" else 1)
+    kind = pa.timestamp(times.type.unit)
+    local = pc.add(times.cast(kind), pa.scalar(offset, pa.duration(kind.unit)))
+    return pc.binary_join_element_wise(local.cast(pa.string()), times.type.tz.replace(":", ""), "")
+
+
+def type_in_words(kind: pa.DataType) -> str:
+    """Return an Arrow type by its name, without what its cells are stored as."""
+    return kind.type_name if isinstance(kind, pa.OpaqueType) else str(kind)
+
+
+BYTES = (
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)
 
 
 # A process that was forked from one whose polars had threads: polars waits for them forever.

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from rareclass.tables.batch import columns_fault, plain_names
+from rareclass.tables import columns_fault, plain_names
 from rareclass.tables.cells import unusable_cells
 from rareclass.tables.dialect import ROW_LIMIT, not_in
 from rareclass.tables.reading import text_of_values

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
-from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, columns_fault, unique_names
+from rareclass.tables import columns_fault, unique_names
 from rareclass.tables.byte_streams import OTHER_ROWS, cannot_open, changed, mark_of, not_appended
 from rareclass.tables.frames import category_columns, frame_of_arrow, stored_index
-from rareclass.tables.text_reader import READ_ALL, Reading
+from rareclass.tables.text_reader import READ_ALL, TEXT_LIMIT, Batch, Reading, Rejected
 
 # A row group up to this size is read column by column as it is: that is the fastest.
 _SMALL_GROUP_BYTES = 32 << 20

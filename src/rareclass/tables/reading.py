@@ -73,6 +73,8 @@ def read_cells(cells: pl.Series, reading: CellReading, first_row: int) -> pl.Ser
     `first_row` is the row of the first cell in the file, for messages. Raises `InputError` at the
     first cell that does not fit, naming column, row and value.
     """
+    if reading.reads_as == "number" and cells.dtype == pl.Float64 and are_plain(cells):
+        return cells
     if are_all_missing(cells):
         cells = pl.repeat(None, len(cells), dtype=pl.String, eager=True).alias(cells.name)
     if reading.reads_as == "number":
@@ -95,15 +97,9 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
         what = "the truth value" if cells.dtype == pl.Boolean else "text"
         raise _wrong_cell(cells, is_text, first_row, f"holds {what}", "numbers")
     if is_too_large.any():
-        position = int(is_too_large.arg_max() or 0)
-        raise ErrorKind.CELL.error(
-            f"Column {cells.name!r} holds {numbers[position]} at row {first_row + position}: "
-            "infinite, or too large to compute with.",
-            "Correct that cell, leave it empty, or leave out the whole column.",
-            column=cells.name,
-            row=first_row + position,
-            value=numbers[position],
-        )
+        fault = ": infinite, or too large to compute with"
+        remedy = "Correct that cell, leave it empty, or leave out the whole column."
+        raise _at_first(numbers, is_too_large, first_row, "holds", fault, remedy)
     return numbers
 
 
@@ -192,15 +188,9 @@ def _format_of(cells: pl.Series, first_row: int) -> str:
     profile.add(present)
     ways = profile.ways if len(present) else ()
     if len(ways) > 1:
-        cell, row = present[0], first_row + int(cells.is_not_null().arg_max() or 0)
-        raise ErrorKind.CELL.error(
-            f"Column {cells.name!r} holds {shown(cell)} at row {row}, which may be "
-            f"{' or '.join(map(way_in_words, ways[:2]))}, where the model was trained on dates.",
-            HOW_TO_WRITE,
-            column=cells.name,
-            row=row,
-            value=cell,
-        )
+        either = " or ".join(map(way_in_words, ways[:2]))
+        fault = f", which may be {either}, where the model was trained on dates"
+        raise _at_first(cells, cells.is_not_null(), first_row, "holds", fault, HOW_TO_WRITE)
     return ways[0] if ways else ISO_DAY
 
 
@@ -213,12 +203,9 @@ def _check_years(cells: pl.Series, first_row: int) -> None:
     wrong = cells.is_not_null() & ~days.is_between(_FIRST_DAY, _LAST_DAY).fill_null(False)
     if wrong.any():
         row = first_row + int(wrong.arg_max() or 0)
-        raise ErrorKind.CELL.error(
-            f"Column {cells.name!r} holds a date beyond the years 1 to 9999 at row {row}.",
-            "Correct that cell, or leave it empty if the date is not known.",
-            column=cells.name,
-            row=row,
-        )
+        fault = f"Column {cells.name!r} holds a date beyond the years 1 to 9999 at row {row}."
+        remedy = "Correct that cell, or leave it empty if the date is not known."
+        raise ErrorKind.CELL.error(fault, remedy, column=cells.name, row=row)
 
 
 def read_strings(
@@ -317,14 +304,9 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     if times.null_count():
         place = int(times.is_null().arg_max() or 0)
         cell, row = column[place], int(rows[place])
-        message = f"{option} {column.name}".lstrip() + f": {not_a_time(cell, f' at row {row:,}')}."
-        raise ErrorKind.CELL.error(
-            message,
-            HOW_TO_WRITE_TIMES,
-            column=column.name,
-            row=row,
-            value=None if is_empty(cell) else cell,
-        )
+        fault = f"{option} {column.name}".lstrip() + f": {not_a_time(cell, f' at row {row:,}')}."
+        name, value = column.name, None if is_empty(cell) else cell
+        raise ErrorKind.CELL.error(fault, HOW_TO_WRITE_TIMES, column=name, row=row, value=value)
     return times.to_numpy()
 
 
@@ -363,15 +345,19 @@ def is_usable(dtype: pl.DataType) -> bool:
 def _wrong_cell(
     cells: pl.Series, wrong: pl.Series, first_row: int, holds: str, expected: str, how: str = ""
 ) -> InputError:
-    position = int(wrong.arg_max() or 0)
-    return ErrorKind.CELL.error(
-        f"Column {cells.name!r} {holds} {shown(cells[position])} at row {first_row + position}, "
-        f"where the model was trained on {expected}.",
-        f"Correct that cell, or leave it empty if the value is not known. {how}".rstrip(),
-        column=cells.name,
-        row=first_row + position,
-        value=cells[position],
-    )
+    remedy = f"Correct that cell, or leave it empty if the value is not known. {how}".rstrip()
+    fault = f", where the model was trained on {expected}"
+    return _at_first(cells, wrong, first_row, holds, fault, remedy)
+
+
+def _at_first(
+    cells: pl.Series, wrong: pl.Series, first_row: int, holds: str, fault: str, remedy: str
+) -> InputError:
+    """The error to raise at the first of the cells that is wrong."""
+    place = int(wrong.arg_max() or 0)
+    cell, row, name = cells[place], first_row + place, cells.name
+    message = f"Column {name!r} {holds} {shown(cell)} at row {row}{fault}."
+    return ErrorKind.CELL.error(message, remedy, column=name, row=row, value=cell)
 
 
 def _wrong_type(cells: pl.Series, expected: str, first_row: int | None) -> InputError:

@@ -13,7 +13,6 @@ import polars as pl
 from rareclass.errors import ErrorKind
 from rareclass.remote import path_of
 from rareclass.tables import DETECTED, TextSettings
-from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import PipeBytes, ends_in
 from rareclass.tables.folders import (
     FolderPart,
@@ -28,7 +27,7 @@ from rareclass.tables.folders import (
 from rareclass.tables.parquet import is_complete
 from rareclass.tables.svmlight_file import no_named_columns
 from rareclass.tables.table_file import TEXT_READERS, FileReader, file_reader, stored_file
-from rareclass.tables.text_reader import Reading, TextReader
+from rareclass.tables.text_reader import Batch, Reading, TextReader
 
 _LONGEST_WAIT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.05

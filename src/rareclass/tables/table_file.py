@@ -1,4 +1,4 @@
-"""Tables on disk, read in batches of rows in file order: one file, or a folder of them."""
+"""Tables with named columns, read in batches: a file, a folder of them, a query, a data frame."""
 
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -6,20 +6,22 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, missing_column, no_rows, setting
+from rareclass.errors import ErrorKind, counted, missing_column, no_rows, setting
+from rareclass.machine import track
 from rareclass.remote import path_of
+from rareclass.scratch_file import Scratch
 from rareclass.tables import DETECTED, TextSettings
 from rareclass.tables.byte_streams import FileBytes, StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvReader
-from rareclass.tables.databases import Query
+from rareclass.tables.databases import Query, RunningQuery
 from rareclass.tables.folders import FolderPart, check_columns_agree, find_parts, format_of_file
 from rareclass.tables.frames import as_frame, frame_of_arrow, read_frame
 from rareclass.tables.jsonl import JsonLinesReader
 from rareclass.tables.parquet import ParquetFile
-from rareclass.tables.queries import QueryTable
 from rareclass.tables.svmlight_file import SvmlightFile, no_named_columns
 from rareclass.tables.text_reader import Reading, TextReader
 
@@ -96,7 +98,7 @@ def open_table(
     *,
     scratch: str | Path | None = None,
     one_pass: bool = False,
-) -> StoredTable | SvmlightFile | QueryTable:
+) -> "StoredTable | SvmlightFile | QueryTable":
     """Open a file of CSV, JSON lines, Parquet or svmlight, or a folder of one of the first three.
 
     Or the answer to a query, whose rows are kept in the folder `scratch` unless they are to be read
@@ -195,6 +197,136 @@ def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:
                 ) from None
         fields.append(common)
     return pa.schema(fields)
+
+
+# Rows of a text file are an estimate, and the first may be the longest: less than this part of
+# what they foretell is surely too little room.
+_SURE_SHARE = 0.5
+
+
+class SpooledTables:
+    """Arrow tables in a nameless file, read back one at a time.
+
+    `folder` is as in `scratch_folder`. Raises `InputError` where the disk has no room.
+    """
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self._file = Scratch(folder)
+        self._ends = [0]
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        return map(self.read, range(len(self._ends) - 1))
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk."""
+        return self._ends[-1]
+
+    def append(self, table: pa.Table | pa.RecordBatch, expected: float = 0.0) -> None:
+        """Write a table at the end, where so many of its size are `expected` in all."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write(table)
+        content = sink.getvalue()
+        if expected:
+            self._file.expect(int(content.size * expected), _SURE_SHARE)
+        self._file.append(content)
+        self._ends.append(self._file.size)
+
+    def read(self, place: int) -> pa.Table:
+        """Read a table by its place, from 0 on."""
+        start, end = self._ends[place : place + 2]
+        content = np.empty(end - start, np.uint8)
+        self._file.read_into(content, start)
+        with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
+            return reader.read_all()
+
+
+class QueryTable:
+    """A table with named columns that a database gives.
+
+    The query runs once: at the first need its rows go, batch by batch, to a nameless file on this
+    machine's disk, from which every pass reads. So all passes see the same rows in the same order,
+    and the database is not kept waiting by what is done with them. Of a table for one pass nothing
+    is kept: its rows come straight from the database, and a further pass runs the query again.
+
+    `scratch` is the folder for the file, as in `scratch_folder`. Raises `InputError` as
+    `RunningQuery`; when there is no room on the disk; and when a query that is run again gives
+    other rows in number.
+    """
+
+    format_name = "database"
+    index_columns: tuple[str, ...] = ()
+
+    def __init__(
+        self, query: Query, scratch: str | Path | None = None, one_pass: bool = False
+    ) -> None:
+        self.path = query
+        self._running: RunningQuery | None = RunningQuery(query)
+        self._schema = self._running.schema
+        self.category_columns = self._running.category_columns
+        self.columns: list[str] = list(self._schema.names)
+        self._folder, self._one_pass = scratch, one_pass
+        self._kept: SpooledTables | None = None
+        self._n_rows: int | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on this machine's disk."""
+        return 0 if self._one_pass else self._spooled().n_bytes
+
+    def estimate_rows(self) -> int:
+        """Return the number of rows, which is exact; 0 while a table for one pass is not read."""
+        if not self._one_pass:
+            self._spooled()
+        return self._n_rows or 0
+
+    def batches(
+        self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows in the order of the query, `batch_rows` or fewer at a time."""
+        wanted = list(self.columns if columns is None else columns)
+        for batch in self._streamed() if self._one_pass else self._spooled():
+            chosen = batch.select(wanted)
+            for start in range(0, batch.num_rows, batch_rows):
+                yield frame_of_arrow(chosen.slice(start, batch_rows))
+
+    def _take(self) -> RunningQuery:
+        running, self._running = self._running, None
+        if running is None or running.is_closed:
+            running = RunningQuery(self.path)
+            if running.schema != self._schema:
+                raise ErrorKind.ROWS.error(
+                    f"{self.path} gave other columns before.", "Run it again."
+                )
+        return running
+
+    def _streamed(self) -> Iterator[pa.RecordBatch]:
+        running, n_rows = self._take(), 0
+        try:
+            for batch in running.batches():
+                yield batch
+                n_rows += batch.num_rows
+        finally:
+            if not running.is_closed:  # only the first rows were looked at
+                self._running = running
+        if self._n_rows not in (None, n_rows):
+            raise ErrorKind.ROWS.error(
+                f"{self.path} gave {counted(self._n_rows or 0, 'row')} and, run again, {n_rows:,}.",
+                "Read a table that nobody changes meanwhile.",
+            )
+        self._n_rows = n_rows
+
+    def _spooled(self) -> SpooledTables:
+        if self._kept is None:
+            kept, n_rows = SpooledTables(self._folder), 0
+            with track(f"Reading {self.path.name}") as advance:
+                for batch in self._take().batches():
+                    kept.append(batch)
+                    n_rows += batch.num_rows
+                    advance(batch.num_rows)
+            self._kept, self._n_rows = kept, n_rows
+        return self._kept
 
 
 class _HeldTable:

@@ -253,18 +253,33 @@ def _look_of(word: str) -> str:
 Doubt = Literal["commas", "stray words", "too long"]
 
 
-class TextReading(NamedTuple):
-    """How text cells are read, and what speaks against it.
+class ColumnNote(NamedTuple):
+    """Something to tell of a column that may be meant otherwise than it is read."""
+
+    kind: FindingKind
+    words: str
+
+    def tell(self, name: str, is_typed: bool) -> None:
+        """Warn of the column; not of codes where a type, and no CSV, says that they are text."""
+        if not (is_typed and self.kind == FindingKind.CODES):
+            warn(self.words, TableWarning, Finding(self.kind, {"column": name}))
+
+
+class FoundReading(NamedTuple):
+    """How a column is read, what speaks against it, and what to tell of it.
 
     "commas" may mean decimals or thousands; "stray words" are a few among many different numbers;
-    "too long" are whole numbers that float64 cannot tell apart, which are words.
+    "too long" are whole numbers that float64 cannot tell apart, which are words. `integers`: its
+    numbers are whole as written.
     """
 
     reading: CellReading
     doubt: Doubt | None = None
+    integers: bool = False
+    note: ColumnNote | None = None
 
 
-def reading_of_text(profile: CellProfile, *, is_category: bool = False) -> TextReading:
+def reading_of_text(profile: CellProfile, *, is_category: bool = False) -> FoundReading:
     """Decide what the text cells of a column are read as.
 
     They are numbers where all are, written plainly or in one format, true and false as 1 and 0;
@@ -273,25 +288,27 @@ def reading_of_text(profile: CellProfile, *, is_category: bool = False) -> TextR
     themselves in a column of words that has nulls of its own.
     """
     marks = not (profile.n_null and profile.n_marks)
-    words = CellReading("string", marks=marks, truth=profile.truth)
+    integers = profile.n_integers == profile.n_present
+    words = FoundReading(CellReading("string", marks=marks, truth=profile.truth), None, integers)
     if is_category or profile.n_present == 0 or profile.has_codes:
-        return TextReading(words)
+        return words
     if not profile.n_text:
-        if profile.n_long and profile.n_integers == profile.n_present:
-            return TextReading(words, "too long")
-        return TextReading(CellReading("number", truth="true/false" if profile.n_truth else ""))
-    if profile.dates.date_format is not None:
-        dates = profile.dates
-        return TextReading(CellReading("date", dates.date_format, zone=dates.zone))
+        if profile.n_long and integers:
+            return words._replace(doubt="too long")
+        truth = "true/false" if profile.n_truth else ""
+        return words._replace(reading=CellReading("number", truth=truth))
+    dates = profile.dates
+    if dates.date_format is not None:
+        return words._replace(reading=CellReading("date", dates.date_format, zone=dates.zone))
     if profile.has_formatted_numbers:
         written = profile.number_format
         if written is None:
-            return TextReading(words, "commas")
-        return TextReading(CellReading("number", number_format=written))
+            return words._replace(doubt="commas")
+        return words._replace(reading=CellReading("number", number_format=written))
     share = (profile.n_numbers + profile.n_truth) / profile.n_present
     if share >= NUMBER_SHARE and profile.has_many_numbers and not profile.are_words_codes:
-        return TextReading(words, "stray words")
-    return TextReading(words)
+        return words._replace(doubt="stray words")
+    return words
 
 
 def check_text(name: str, profile: CellProfile, doubt: Doubt | None, otherwise: str) -> None:
@@ -301,47 +318,14 @@ def check_text(name: str, profile: CellProfile, doubt: Doubt | None, otherwise: 
     """
     if doubt not in ("commas", "stray words"):
         return
-    cell = shown(profile.first_text)
+    cell, row = profile.first_text, profile.first_text_row
+    holds, remedy = profile.numbers_but_text, "Correct that cell or leave it empty"
     if doubt == "commas":
-        fault = (
-            f"Column {name!r} holds numbers with commas, which may mean decimals or thousands: "
-            f"{cell} at row {profile.first_text_row}."
-        )
+        holds = "numbers with commas, which may mean decimals or thousands: "
+        holds += f"{shown(cell)} at row {row}"
         remedy = "Write them with a decimal point and nothing else"
-    else:
-        fault = f"Column {name!r} holds {profile.numbers_but_text}."
-        remedy = "Correct that cell or leave it empty"
-    raise ErrorKind.CELL.error(
-        fault,
-        f"{remedy}; {otherwise}.",
-        column=name,
-        row=profile.first_text_row,
-        value=profile.first_text,
-    )
-
-
-class ColumnNote(NamedTuple):
-    """Something to tell of a column that may be meant otherwise than it is read."""
-
-    kind: FindingKind
-    words: str
-
-    def tell(self, name: str, is_typed: bool) -> None:
-        """Warn of the column; not of codes where a type, and no CSV, says that they are text."""
-        if is_typed and self.kind == FindingKind.CODES:
-            return
-        warn(self.words, TableWarning, Finding(self.kind, {"column": name}))
-
-
-class FoundReading(NamedTuple):
-    """How a column is read, None where its cells cannot be used, and what to tell of it.
-
-    `integers`: its numbers are whole as written.
-    """
-
-    reading: CellReading | None
-    integers: bool = False
-    note: ColumnNote | None = None
+    fault, remedy = f"Column {name!r} holds {holds}.", f"{remedy}; {otherwise}."
+    raise ErrorKind.CELL.error(fault, remedy, column=name, row=row, value=cell)
 
 
 def find_reading(
@@ -352,29 +336,26 @@ def find_reading(
     otherwise: str,
     is_too_long: bool = False,
     is_category: bool = False,
-) -> FoundReading:
+) -> FoundReading | None:
     """Decide how a column is read: text by the profile of its cells, other cells by their type.
 
-    `is_too_long`: typed whole numbers that float64 cannot tell apart. `is_category`: somebody
-    chose it to be one. Raises `InputError` as `check_text`.
+    None: its cells cannot be used. `is_too_long`: typed whole numbers that float64 cannot tell
+    apart. `is_category`: somebody chose it to be one. Raises `InputError` as `check_text`.
     """
     if profile is None:
         reading = reading_of_type(dtype)
-        if reading is None:
-            return FoundReading(None)
-        if is_category or is_too_long:
+        if reading is not None and (is_category or is_too_long):
             note = None if is_category else _note_of_long_numbers(name)
             return FoundReading(CellReading("string"), note=note)
-        return FoundReading(reading, are_whole(dtype))
+        return None if reading is None else FoundReading(reading, integers=are_whole(dtype))
     found = reading_of_text(profile, is_category=is_category)
-    integers = profile.n_integers == profile.n_present
     if is_category:
-        return FoundReading(found.reading, integers)
+        return found
     check_text(name, profile, found.doubt, otherwise)
-    return FoundReading(found.reading, integers, note_of_text(name, profile, found))
+    return found._replace(note=note_of_text(name, profile, found))
 
 
-def note_of_text(name: str, profile: CellProfile, found: TextReading) -> ColumnNote | None:
+def note_of_text(name: str, profile: CellProfile, found: FoundReading) -> ColumnNote | None:
     """Return what to tell of text cells that are read so.
 
     >>> profile = CellProfile()

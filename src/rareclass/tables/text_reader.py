@@ -1,4 +1,4 @@
-"""Rows of a text: its lines with their byte offsets, and what reading them shares."""
+"""Rows as they are read, in batches; of a text: its lines, and what reading them shares."""
 
 import zlib
 from abc import ABC, abstractmethod
@@ -9,16 +9,52 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, no_rows
 from rareclass.tables import DETECTED, TextSettings
-from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.byte_streams import OTHER_ROWS, ByteStream, FileBytes, ReadEnds, not_appended
 from rareclass.tables.dialect import MARKS, ROW_LIMIT, SAMPLE_BYTES
 
 BLOCK_BYTES = 1 << 20
+TEXT_LIMIT = 500  # characters of a raw row that are kept; such a row may be of any length
+
+
+class Rejected(NamedTuple):
+    """A row that could not be taken, with the reason.
+
+    The file is named as given, or as inside its folder, "-" for standard input; the raw row is cut
+    at 500 characters. The reason is in words for the user.
+    """
+
+    file: str
+    line: int
+    reason: str
+    text: str
+
+
+class Batch(NamedTuple):
+    """Rows of one file that follow each other, and the position after them.
+
+    `frame` has the cells of the rows taken, in the order of the source's columns: text, or of
+    Parquet its own types. `lines` says where each row begins, from 1: the line of a text file (the
+    header of CSV is line 1), the number of the row in Parquet. `n_read` counts the rejected records
+    too. `position` is where to go on after this batch, and can be written as JSON.
+    """
+
+    frame: pl.DataFrame
+    lines: npt.NDArray[np.int64]
+    file: str
+    rejected: list[Rejected]
+    n_read: int
+    position: dict[str, Any]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows taken, that is n_read less the rejected ones."""
+        return len(self.lines)
 
 
 class TextLines:

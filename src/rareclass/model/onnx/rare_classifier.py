@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.encoding.bounded_numbers import BoundedNumbers
+from rareclass.encoding.column_values import KnownWords
 from rareclass.encoding.encoders import LevelOdds
-from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
 from rareclass.encoding.views import DenseView, SparseView
 from rareclass.ensemble.combined_ranking import CombinedRanking
