@@ -476,7 +476,7 @@ def test_scales_find_the_features_that_order_the_levels():
 
 def test_two_levels_learn_what_two_classes_learn():
     rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(200, 5)), np.arange(200) < 30
+    X, y = rng.normal(size=(140, 5)), np.arange(140) < 30
     X[:30, 0] += 2.0
     levels = OrderedLevels(read_levels(y.astype(int)), np.ones((2, 2)))
     classes = classes_of(y, None, True)

@@ -282,6 +282,7 @@ def test_the_default_tolerance_is_a_gap_of_a_thousandth(name):
     assert model.status_ == "converged"
 
 
+@pytest.mark.sampled(1)
 @every_loss
 def test_rows_in_parts_give_the_same(name):
     edges = [0, 40, 41, 100, len(X)]
@@ -353,7 +354,7 @@ def test_the_best_point_on_a_line_is_near_that_of_an_even_grid(name):
     """Also where F rises at once, or falls to the end."""
     objective = LabellingObjective(machine(name)._prepare(X, Y, None).problem(0.01))
     rng, shares = np.random.default_rng(0), np.linspace(0.0, 1.0, 65)
-    for size in np.repeat([0.01, 0.3, 3.0], 5):
+    for size in np.repeat([0.01, 0.3, 3.0], 2):
         unknowns = size * rng.normal(size=(2, len(objective.start.unknowns)))
         start, end = (objective.scored(own) for own in unknowns)
         wanted = min(objective.between(start, end, s).F for s in shares)

@@ -86,16 +86,3 @@ def test_weights_are_copies(selected):
         weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], atol=1e-9
     )
     np.testing.assert_allclose(weighted.thresholds_, plain.thresholds_, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"scoring": "roc_auc"}, r"scoring='roc_auc' is not one of \['mauc', 'vus'\]"),
-        ({"cv": 1}, "needs at least 2 folds"),
-        ({"cv": [(np.flatnonzero(Y == 1), np.flatnonzero(Y != 1))]}, "fold 1 has no rare row"),
-    ],
-)
-def test_parameters_out_of_range_are_named(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        OrdinalRankRCCV(**parameters).fit(X, Y)

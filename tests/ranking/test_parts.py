@@ -21,7 +21,7 @@ from rareclass.rows import from_arrays
 from rows_in_process import InProcess, held
 
 X, Y = rare_mixture(20_000, 40, seed=3)
-LONG, LONG_Y = rare_mixture(60_000, 60, seed=3)
+LONG, LONG_Y = rare_mixture(30_000, 60, seed=3)
 LAMS = [1.0, 2.0**-6, 2.0**-12]
 STRIDE = 40
 
@@ -216,7 +216,7 @@ def chosen(monkeypatch):
 
 def made(n_rare=60):
     """Rows with so many rare ones, of kinds that take turns."""
-    table = rare_mixture(60_000, n_rare, seed=3)
+    table = rare_mixture(30_000, n_rare, seed=3)
     machine = RankRC(landmarks=("rare", 60), loss="squared_hinge", random_state=0, n_jobs=1)
     return machine._prepare(*table, None).problem(1e-2)
 

@@ -4,12 +4,10 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
 
 from made_tables import rare_mixture
 from oracles.ordinal import TWO_CLASSES, ordinal_minimum
@@ -26,6 +24,11 @@ def test_the_model_is_the_minimum_of_problem_13():
     value, scores = ordinal_minimum(K, K[Y == 1], 0.003, 0.3, Y, np.ones(len(Y)), TWO_CLASSES)
     assert model.objective_ == pytest.approx(value, rel=1e-8)
     np.testing.assert_allclose(model.score_samples(X), scores, atol=1e-4)
+    # Features are the kernel projected on the landmarks; scores are linear in them.
+    F = model.transform(X)
+    np.testing.assert_allclose(F @ F.T, K @ np.linalg.solve(K[Y == 1], K.T), atol=1e-6)
+    w, *_ = np.linalg.lstsq(F, model.score_samples(X), rcond=None)
+    np.testing.assert_allclose(F @ w, model.score_samples(X), atol=1e-7)
 
 
 def test_rank_svm_is_the_minimum_over_all_landmarks():
@@ -51,13 +54,6 @@ def test_rankrc_is_ranksvm_on_the_nystrom_features(kernel):
         found = nystrom.score_samples(model.transform(new))
         np.testing.assert_allclose(found, model.score_samples(new), atol=1e-6)
         assert nystrom.objective_ == pytest.approx(model.objective_, rel=1e-9)
-
-
-def test_pos_label_overrides_the_minority():
-    model = RankRC(pos_label=0).fit(X, Y)
-    assert model.pos_label_ == 0
-    assert model.landmarks_.shape[0] == (Y == 0).sum()
-    assert roc_auc_score(Y == 0, model.score_samples(X)) > 0.8
 
 
 def test_the_majority_is_not_copied():
@@ -89,24 +85,8 @@ def test_the_path_is_the_fits_one_by_one_in_the_order_asked():
     assert rankrc_path(X, Y, []) == []
 
 
-def test_transform_is_the_kernel_projected_on_the_landmarks():
-    model = RankRC(lam=0.01, tol=1e-10).fit(X, Y)
-    F = model.transform(X)
-    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / model.width_**2)
-    rare = np.sort(model.landmark_rows_)
-    projected = K[:, rare] @ np.linalg.solve(K[np.ix_(rare, rare)], K[rare])
-    np.testing.assert_allclose(F @ F.T, projected, atol=1e-6)
-    scores = model.score_samples(X)
-    w, *_ = np.linalg.lstsq(F, scores, rcond=None)
-    np.testing.assert_allclose(F @ w, scores, atol=1e-7)
-
-
-def test_landmarks_of_every_kind():
-    assert RankRC(landmarks="random", random_state=0).fit(X, Y).landmarks_.shape == (30, 4)
-    model = RankRC(landmarks=np.array([3, 1, 8])).fit(X, Y)
-    assert sorted(model.landmark_rows_) == [1, 3, 8]
-    everything = RankRC(landmarks=("rare+majority", 9999), tol=1e-9).fit(X, Y)
-    assert everything.objective_ == pytest.approx(RankSVM(tol=1e-9).fit(X, Y).objective_)
+def test_landmarks_that_are_points_and_what_is_no_rule():
+    assert RankRC(pos_label=0).fit(X, Y).landmarks_.shape == (370, 4)  # rare is what is named
     points = np.random.default_rng(0).normal(size=(5, 4))
     model = RankRC(landmarks=points).fit(X, Y)
     assert model.landmark_rows_ is None
@@ -135,16 +115,9 @@ def test_a_single_rare_row_is_enough():
 
 
 @pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (np.zeros(400), "one class only"),
-        (np.arange(400) % 3, "OrdinalRankRC.*"),
-        (np.arange(399) % 2, "inconsistent"),
-        (np.where(Y == 1, np.nan, 0.0), r"row \d+"),
-        (np.array([None] + ["a", "b"] * 199 + ["a"], dtype=object), "row 0"),
-    ],
+    ("y", "message"), [(0 * Y, "one class only"), (np.arange(400) % 3, "OrdinalRankRC")]
 )
-def test_labels_that_cannot_be_learned_are_refused(y, message):
+def test_labels_that_are_no_two_classes_are_told_what_to_do(y, message):
     with pytest.raises(ValueError, match=message):
         RankRC().fit(X, y)
 
@@ -180,19 +153,11 @@ def test_parameters_out_of_range_are_refused_by_name(parameters, message):
         RankRC(**parameters).fit(X, Y)
 
 
-LARGE = np.where(np.arange(1600).reshape(400, 4) == 13, 1e200, X)
-TABLES = {
-    r"'city'.*TableVectorizer": pd.DataFrame(X, columns=list("abcd")).assign(city="Toronto"),
-    r"column 1 .* too large.*StandardScaler": LARGE,
-    r"several columns named 'a'": pd.DataFrame(X[:, :2], columns=["a", "a"]),
-    r"lazy": pl.DataFrame(X).lazy(),
-}
-
-
-@pytest.mark.parametrize("message", TABLES)
-def test_tables_that_cannot_be_read_say_so(message):
-    with pytest.raises(ValueError, match=message):
-        RankRC().fit(TABLES[message], Y)
+def test_tables_that_cannot_be_read_say_who_makes_them_readable():
+    with pytest.raises(ValueError, match=r"'city'.*TableVectorizer"):
+        RankRC().fit(pd.DataFrame(X, columns=list("abcd")).assign(city="Toronto"), Y)
+    with pytest.raises(ValueError, match=r"column 1 .* too large.*StandardScaler"):
+        RankRC().fit(np.where(np.arange(1600).reshape(400, 4) == 13, 1e200, X), Y)
 
 
 def test_stopping_short_warns_and_says_so():
