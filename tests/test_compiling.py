@@ -88,6 +88,7 @@ class Killed(BaseException):
     """Ends a process where it is raised."""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n", range(3))
 def test_a_kill_at_any_write_leaves_no_code_of_older_sources(package, monkeypatch, n):
     package().whole(1)
@@ -134,6 +135,7 @@ def test_two_processes_that_compile_for_different_types_at_once(package, monkeyp
     assert (third.first(words), third.first(numbers)) == (3, 1.5)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [0, 10, None])
 def test_damaged_files_are_compiled_anew(package, size):
     before = package()

@@ -27,6 +27,7 @@ def test_every_file_of_results_has_a_page_or_a_decision_that_names_it():
     assert {page.group for page in PAGES.values()} == set(GROUPS)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", list(PAGES))
 def test_a_page_says_what_is_compared_what_was_found_and_how_to_run_it(name):
     page, finding = PAGES[name], RESULTS.finding(name, PAGES[name])

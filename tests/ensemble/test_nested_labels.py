@@ -140,6 +140,7 @@ def many_codes(seed, n=600):
     return FoldedRows(read_table(frame), y, None, fold, np.arange(n)), rng
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("most_paired", [2, 12])
 def test_pairs_of_indicators_are_of_columns_that_the_fold_learns_from(most_paired, monkeypatch):
     """Other folds may learn from other codes: these change neither pairs nor their order."""

@@ -108,6 +108,7 @@ def test_fold_scores_are_those_of_separate_fits(search, container, weight, split
     np.testing.assert_array_equal(by_splitter.cv_results_["mean_test_score"], mean_of(model))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("search", SEARCHES)
 def test_another_measure_chooses_where_it_is_named_or_given(search):
     name, y, score = "average_precision", Y, average_precision_score
@@ -135,6 +136,7 @@ def test_rows_without_weight_are_in_no_fold(search):
     np.testing.assert_allclose(weighted.score_samples(X), without.score_samples(X), atol=1e-4)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("search", [RankRCCV, MIBCCV])
 def test_whole_numbers_make_stratified_folds_and_no_more_than_there_are_rare_rows(search):
     models = [

@@ -196,6 +196,7 @@ def test_sparse_rows_give_the_ball_of_dense_ones():
         np.testing.assert_allclose(other.center, one.center, atol=1e-4)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("thin", [False, True])
 @pytest.mark.parametrize("p", [3, 60])
 def test_interior_point_on_some_rows_leads_there_too(p, thin, monkeypatch):

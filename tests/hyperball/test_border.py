@@ -109,6 +109,7 @@ def table_and_ball(seed):
     return X, y, ball_of(X, y, **CUT)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("seed", "max_inner"),
     [

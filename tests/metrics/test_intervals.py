@@ -133,6 +133,7 @@ def test_a_greater_level_is_wider_and_more_rows_are_narrower():
                 measure(y, s, level=level)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [1, 10])
 def test_intervals_of_rows_that_groups_share_cover(size):
     """Rows of a group have like scores, and labels that have an effect of the group in common."""

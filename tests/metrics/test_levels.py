@@ -101,6 +101,7 @@ def test_infinite_scores_and_extreme_weights():
     assert vus(y, scores, [1e-300, 1e300, 1.0, 1.0]) == 0.25
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "n_draws", "near"), [("mauc", 1000, 0.01), ("vus", 200, 0.02)])
 def test_the_interval_is_near_that_of_de_long_for_two_levels(name, n_draws, near):
     rng = np.random.default_rng(0)

@@ -29,6 +29,7 @@ def machines(kernel="gaussian", weight=None):
     return cross_fit(settings, as_source(X), target, folds, LAMS)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
 def test_held_out_scores_are_those_of_a_machine_of_the_other_folds(kernel, weight, monkeypatch):

@@ -196,6 +196,7 @@ def test_a_programme_of_cuts_takes_few_factorisations(monkeypatch):
         made.clear()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [F1(), BreakEven(), PrecisionAtK(2), PrecisionAtK(5)])
 @pytest.mark.parametrize("lam", [0.3, 0.01])
 def test_the_solution_is_that_of_all_constraints(loss, lam):
@@ -275,6 +276,7 @@ def test_stopping_short_is_said(name):
     assert model.optimality_ > 1e-7
 
 
+@pytest.mark.sampled(1)
 @every_loss
 def test_the_default_tolerance_is_a_gap_of_a_thousandth(name):
     model = machine(name, tol="auto").fit(X, Y)
@@ -311,6 +313,7 @@ def kind(fit):
     return caught.value.kind
 
 
+@pytest.mark.sampled(1)
 @every_loss
 def test_what_has_no_solver_is_refused(name):
     loss = make_loss(name, 0.5)
@@ -349,6 +352,7 @@ def test_only_cuts_that_have_long_held_nothing_are_forgotten(objective):
     assert objective.cuts == [*first, holding]
 
 
+@pytest.mark.sampled(1)
 @every_loss
 def test_the_best_point_on_a_line_is_near_that_of_an_even_grid(name):
     """Also where F rises at once, or falls to the end."""

@@ -205,6 +205,7 @@ def model(loss, **parameters):
     return RankRC(**{"loss": loss, "lam": 2.0**-6, "tol": 1e-9, "pos_label": 1, **parameters})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("penalty", ["l2", "l1"])
 @every_loss
 @draws(4)
