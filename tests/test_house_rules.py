@@ -35,7 +35,7 @@ MOST_CODE = {
     "compare": 1257,
     "decide": 1825,
     "encoding": 2710,
-    "ensemble": 2906,
+    "ensemble": 2901,
     "estimators": 351,
     "explain": 353,
     "fit": 1817,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1892,
     "tables": 4015,
 }
-MOST_LINES = {"src/rareclass": 72_745, "tests": 53_823, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 72_740, "tests": 53_823, "benchmarks": 17_806}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -129,24 +129,19 @@ def columns_by_value(views: TrainingViews) -> list[Column]:
             "or leave it out.",
             finding=Finding(FindingKind.LEARNED_BY_VALUE, {"columns": found}, {"groups": "fit"}),
         )
-    codes = known.category_names_[known.n_words_ :]  # of numbers
+    told = {*found, *known.category_names_[known.n_words_ :]}  # the codes, which are numbers, too
+    how = "; learned value by value"
     return [
-        replace(each, treatment=f"{each.treatment}; learned value by value", is_by_value=True)
-        if each.name in found or each.name in codes
-        else each
-        for each in rows.table.remembered
+        replace(c, treatment=c.treatment + how, is_by_value=True) if c.name in told else c
+        for c in rows.table.remembered
     ]
 
 
 def _without(rows: FoldedRows, names: list[str], why: str) -> FoldedRows:
     """The rows without some columns, which are remembered as dropped."""
     table = rows.table
-    remembered = [
-        replace(each, kind="id-like", treatment=f"dropped: {why}", is_by_value=True)
-        if each.name in names
-        else each
-        for each in table.remembered
-    ]
+    told: Any = {"kind": "id-like", "treatment": f"dropped: {why}", "is_by_value": True}
+    remembered = [replace(c, **told) if c.name in names else c for c in table.remembered]
     columns = tuple(each for each in table.columns if each.name not in names)
     return rows._replace(table=replace(table, columns=columns, remembered=remembered))
 
