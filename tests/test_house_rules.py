@@ -49,7 +49,7 @@ MOST_CODE = {
     "moments": 1536,
     "online": 2318,
     "ranking": 3640,
-    "report": 2964,
+    "report": 2953,
     "review": 1035,
     "rows": 1654,
     "serving": 1362,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1892,
     "tables": 4015,
 }
-MOST_LINES = {"src/rareclass": 72_740, "tests": 53_823, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 72_725, "tests": 53_823, "benchmarks": 17_806}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

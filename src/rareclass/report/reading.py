@@ -81,19 +81,25 @@ def read_rows(
     if options.time is None and options.journal is None and of_model in file.columns:
         options = replace(options, time=of_model)
     beside = _columns_beside(file, options)
-    keeper, known = RowKeeper(rare_labels), _known_labels(content, data, options, text)
+    keeper, checked, labels, measures = RowKeeper(rare_labels), None, None, None
+    if options.journal is not None:
+        from rareclass.review.estimates import read_checked
+
+        checked, target = read_checked(content, data, options.journal, text), content.rare_class
+        names = pl.Series([None, target.rest_label, target.labels[0]], dtype=pl.String)
+        labels = names.gather(np.where(checked.rows_that_count(), checked.sample.y, -1) + 1)
     look = keeper.add if file.columns else None
-    labels = None if known is None else known.labels
     every = labelled_scores(content, file, str(data), seen, options.target, labels, look)
     rows = every.labelled()
     labelled = np.flatnonzero(every.y >= 0)
     groups = ids = None
-    if known is not None:
-        rows = rows._replace(weight=known.weight[labelled])
-    dated = DatedRows(every if known is None else rows)
+    if checked is not None:
+        at = every.scores, checked.sample, content.threshold
+        rows, measures = rows._replace(weight=weights_at(*at)[labelled]), checked_measures(*at)
+    dated = DatedRows(every if checked is None else rows)
     if options.time is not None:
         dated = dated_rows(dated.rows, beside[options.time], is_asked)
-    promises = judge_promises(content, rows, dated) if known is None else Promises()
+    promises = judge_promises(content, rows, dated) if checked is None else Promises()
     if options.groups is not None:
         groups = read_strings(beside[options.groups][labelled]).fill_null("(empty)").to_numpy()
     if options.id_column is not None:
@@ -103,39 +109,16 @@ def read_rows(
         rows,
         dated,
         labelled,
-        len(every.y) - len(rows.y) if known is None else 0,
+        len(every.y) - len(rows.y) if checked is None else 0,
         seen,
         options.time,
         groups,
         _costs(beside, options, labelled),
         keeper.kept(rows.y == 1, rows.scores, labelled),
         ids,
-        None if known is None else known.measures,
+        measures,
         promises,
     )
-
-
-class _Known(NamedTuple):
-    """Labels by a journal, as text; null where a row does not count."""
-
-    labels: pl.Series
-    weight: Floats
-    measures: CheckedMeasures
-
-
-def _known_labels(
-    content: Model, data: TablePlace, options: ReportOptions, text: TextSettings
-) -> _Known | None:
-    if options.journal is None:
-        return None
-    from rareclass.review.estimates import read_checked
-
-    checked = read_checked(content, data, options.journal, text)
-    target = content.rare_class
-    names = pl.Series([None, target.rest_label, target.labels[0]], dtype=pl.String)
-    code = np.where(checked.rows_that_count(), checked.sample.y, -1)
-    at = checked.scores, checked.sample, content.threshold
-    return _Known(names.gather(code + 1), weights_at(*at), checked_measures(*at))
 
 
 class RowKeeper:

@@ -2,6 +2,7 @@
 
 import tempfile
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,20 @@ _REASONS = {"alert": CheckReason.SCORE, **{str(each): each for each in CheckReas
 
 @dataclass(frozen=True)
 class CheckedTable:
-    """A table with a journal: scores and known labels of its rows."""
+    """A table with a journal: the known labels of its rows, and their scores once asked for."""
 
-    name: str
-    scores: NDArray[np.float64]
+    model: Model
+    data: Any
+    text: TextSettings
     sample: CheckedSample
     incomplete: tuple[int, ...]  # numbers of rounds that do not count for want of verdicts
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """Scores of all rows."""
+        file = open_rows(self.data, self.text)
+        batches = self.model.score_batches(file, [], InputSummary())
+        return np.concatenate([batch.scores for batch in batches])
 
     def rows_that_count(self) -> NDArray[np.bool_]:
         """Say of each row whether its label has a weight.
@@ -42,8 +51,9 @@ class CheckedTable:
         """
         y, weight, spread = self.sample
         if not spread.any() and (y < 0).any():
+            name = Path(self.data).name if isinstance(self.data, str | Path) else "the table"
             raise ErrorKind.UNSUPPORTED.error(
-                f"No row of {self.name} was drawn at random: the unknown labels of "
+                f"No row of {name} was drawn at random: the unknown labels of "
                 f"{counted(int((y < 0).sum()), 'row')} could be any.",
                 f"Check some random rows (rareclass review {setting('random')}), or give "
                 "labelled rows.",
@@ -99,7 +109,7 @@ def evaluate_checked(
 def read_checked(
     model: Model, data: Any, journal: str | Path, text: TextSettings = DETECTED
 ) -> CheckedTable:
-    """Score a table and read its journal, or its CSV file of checked rows."""
+    """Read the journal of a table, or its CSV file of checked rows."""
     facts = model.rare_class  # refuses a model of levels
     if str(journal).lower().endswith((".csv", ".tsv")):
         with tempfile.TemporaryDirectory() as folder:
@@ -107,20 +117,15 @@ def read_checked(
         kept.path = Path(journal)  # for messages
     else:
         kept = ReviewJournal(journal)
-    ours = kept.header
-    table = read_review_table(data, ours.target, ours.key, text=text)
-    kept.check_table(ours.target, ours.key, table.fingerprint)
-    states = kept.states(table.keys, table.codes(ours))
+    table = read_review_table(data, kept.header.target, kept.header.key, text=text)
+    kept.check_table(kept.header.target, kept.header.key, table.fingerprint)
+    states = kept.states(table.keys, table.codes(kept.header))
     _check_labels(kept, model)
     _check_rounds(kept)
     is_rare = [label in facts.labels for label in kept.header.rare]
     code = np.array([-1, 0, *is_rare])[states.code + 1]
     sample = CheckedSample(code.astype(np.int8), states.weight, states.spread)
-    batches = model.score_batches(open_rows(data, text), [], InputSummary())
-    scores = np.concatenate([batch.scores for batch in batches])
-    incomplete = tuple(kept.missing())
-    name = Path(data).name if isinstance(data, str | Path) else "the table"
-    return CheckedTable(name, scores, sample, incomplete)
+    return CheckedTable(model, data, text, sample, tuple(kept.missing()))
 
 
 def import_checks(
@@ -206,11 +211,8 @@ def _check_labels(journal: ReviewJournal, model: Model) -> None:
 def _check_rounds(journal: ReviewJournal) -> None:
     """Refuse a journal whose random rows all wait for verdicts."""
     missing = journal.missing()
-    random = [
-        each.number
-        for each in journal.rounds
-        if any(row.reason == CheckReason.RANDOM for row in each.listed)
-    ]
+    reasons = {each.number: {row.reason for row in each.listed} for each in journal.rounds}
+    random = [number for number, every in reasons.items() if CheckReason.RANDOM in every]
     if random and missing.keys() >= {*random}:
         n_rows = len(missing[random[-1]])
         raise ErrorKind.LABELS.error(
