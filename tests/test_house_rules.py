@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1892,
     "tables": 4015,
 }
-MOST_LINES = {"src/rareclass": 72_725, "tests": 53_823, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 72_725, "tests": 53_822, "benchmarks": 17_806}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

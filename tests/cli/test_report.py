@@ -53,7 +53,7 @@ def model_of(dated):
     return fitted
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rule", [(), ("--alerts", "30/1000"), ("--alerts", "8/day")])
 def test_promises_are_judged_as_evaluate_does_by_days_and_rows_without_a_class(
     dated, model_of, tmp_path, rule

@@ -34,7 +34,7 @@ def play(name, refusing, at, lasting, choice=0):
     return refusals.has_refused
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", range(_SHARES))
 @pytest.mark.parametrize("name", SCENES)
 def test_each_operation_on_a_file(name, share):

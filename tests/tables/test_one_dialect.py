@@ -300,7 +300,6 @@ def test_a_few_damaged_bytes_do_not_make_another_encoding():
     assert encoding_of(b"n\x81me\n") == "utf-8"  # no letter of cp1252
 
 
-@pytest.mark.sampled(12)
 @pytest.mark.parametrize("block", [1, 2, 3, 5, 7, 11, 64])
 @pytest.mark.parametrize(
     "content",
