@@ -208,7 +208,7 @@ def test_a_rule_counts_as_met_where_the_estimate_meets_it(month, kind, rule):
     assert n_lost <= 1  # the rule is kept where the weights of the journal would keep it
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "words",
     [*(("--alerts", f"{n}/600") for n in (5, 20, 60, 150, 400)), ("--min-recall", "0.5"),

@@ -92,7 +92,7 @@ def test_two_labels_of_any_type(name, model):
     assert fitted.score(X, labels) == pytest.approx(expected.score(X, RARE))
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", list(LABELS))
 def test_a_stream_and_a_ball_learn_two_labels_of_any_type(name):
     labels, rare = LABELS[name][0](), LABELS[name][1]

@@ -151,7 +151,7 @@ def test_every_command_counts_the_same_rare_rows(tmp_path, monkeypatch):
         assert "'Yes'" in invoke(*words).output
     run("score", "m.rareclass", "t.csv", "--out", "s.csv")
     scores = pl.read_csv("s.csv").select("score")
-    scores.with_columns(table["fraud"], other=pl.col("score") + 1.0).write_csv("both.csv")
+    scores.with_columns(table["fraud"], other=pl.col("score") * 2.0).write_csv("both.csv")
     words = ["--scores", "--score", "score", "--score", "other", *target]
     assert json_of("compare", "both.csv", *words)["n_rare"] == n_rare
     streamed = invoke("stream", "t.csv", *target, "--checkpoint", "stream")

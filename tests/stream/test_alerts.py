@@ -35,7 +35,7 @@ MIXTURE = {"learner": "mixture", "tails": "linear"}
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("suffix", "more", "left_after"),
-    [("jsonl", MIXTURE, (10, 15)), ("csv", {}, (15,)), ("jsonl", {}, (10, 7, 22))],
+    [("jsonl", {}, (10, 7, 22)), ("csv", {}, (15,)), ("jsonl", MIXTURE, (10, 15))],
 )
 def test_a_restart_neither_loses_nor_repeats_an_alert(
     long_source, tmp_path, monkeypatch, suffix, more, left_after
