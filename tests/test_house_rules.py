@@ -55,9 +55,9 @@ MOST_CODE = {
     "serving": 1362,
     "single files": 2098,
     "stream": 1892,
-    "tables": 4015,
+    "tables": 4017,
 }
-MOST_LINES = {"src/rareclass": 72_725, "tests": 53_822, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 72_727, "tests": 53_825, "benchmarks": 17_806}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -170,6 +170,9 @@ def test_an_open_connection_stays_open(postgresql, tmp_path):
                 from_table(connection, query="SELECT * FROM nowhere")
             if connection is one:
                 connection.rollback()
+            connection.close()
+            with refused(ErrorKind.CONNECTION):
+                from_table(connection, "y", query="SELECT * FROM cases")
 
 
 NAMES = st.text(

@@ -366,9 +366,11 @@ class RunningQuery:
         self._first: pa.RecordBatch | None = None
         self._driver = self._call(
             lambda: connect(query),
-            f"Cannot open {query.address}",
+            f"Cannot open {query.address or 'a query on the given connection'}",
             "Check address, name and password; PostgreSQL also takes them from PGHOST, PGUSER, "
-            "PGPASSWORD and ~/.pgpass.",
+            "PGPASSWORD and ~/.pgpass."
+            if query.address
+            else "Open the connection again.",
         )
         self._closing = weakref.finalize(self, self._driver.close)
         try:
