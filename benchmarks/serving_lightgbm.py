@@ -37,6 +37,7 @@ class ServedBooster:
         names = [f"x{k:02}" for k in range(self._booster.num_feature())]
         self.columns: Sequence[Column] = [Column(name, "number", "", "number") for name in names]
         self.example: Mapping[str, Any] = dict.fromkeys(names, 0.0)
+        self.name, self.drift = folder.name, self  # nothing is known of rows unlike training
 
     def answer(self, rows: pl.DataFrame) -> RowScores:
         """Probabilities of typed rows, by one thread."""
@@ -51,10 +52,6 @@ class ServedBooster:
             "percentile": percentile,
         }
         return RowScores(called, pl.DataFrame(columns))
-
-    def drift(self) -> "ServedBooster":
-        """Return what counts rows unlike training, of which nothing is known."""
-        return self
 
     def add(self, rows: pl.DataFrame, n_alerts: int) -> bool:
         """Count nothing: it is never time to look at the rows."""

@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1892,
     "tables": 4017,
 }
-MOST_LINES = {"src/rareclass": 72_727, "tests": 53_825, "benchmarks": 17_806}
+MOST_LINES = {"src/rareclass": 72_727, "tests": 53_824, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

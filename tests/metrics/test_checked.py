@@ -249,7 +249,7 @@ THOROUGH = [pytest.param(5, 60, method, 0.92, marks=pytest.mark.thorough) for me
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["alerts and random rows", "two strata", "rounds"])
 @pytest.mark.parametrize(
-    ("n_tables", "n", "method", "least"), [(1, 14, "stratified", 0.85), *THOROUGH]
+    ("n_tables", "n", "method", "least"), [(1, 20, "stratified", 0.85), *THOROUGH]
 )
 def test_estimates_are_unbiased_and_intervals_hold_the_truth(n_tables, n, method, least, kind):
     covered = []

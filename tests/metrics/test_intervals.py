@@ -8,7 +8,6 @@ from hypothesis import given
 from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import beta
 
-from draws import thorough
 from oracles.metrics import placements_by_pairs, samples
 from rareclass.decide import ThresholdRule
 from rareclass.errors import InputError
@@ -146,7 +145,7 @@ def test_intervals_of_rows_that_groups_share_cover(size):
         return rng.random(n) < expit(1.5 * s + 1.9 * effect - 4.6), s, group
 
     truth = roc_auc(*draw(200_000)[:2])
-    for is_grouped in np.tile([False, True], 60 if thorough() else 40):
+    for is_grouped in np.tile([False, True], 60):
         y, s, group = draw(1500)
         found = interval("roc_auc", y, s, groups=group if is_grouped else None)
         hits[is_grouped].append(found.low <= truth <= found.high)
@@ -157,7 +156,7 @@ def test_intervals_of_rows_that_groups_share_cover(size):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("shift", "least"), [(1.5, 0.88), (3.5, 0.9)])
 def test_nominal_95_percent_intervals_cover(shift, least):
-    n_rare, n_majority, n_samples = 20, 2000, 250 if thorough() else 150
+    n_rare, n_majority, n_samples = 20, 2000, 250
     t = np.linspace(-8.0, 12.0, 20_001)
     rare, majority = ndtr(shift - t), ndtr(-t)
     step = -np.diff(rare)

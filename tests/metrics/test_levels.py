@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draws import draws, thorough
+from draws import draws
 from faults import refused
 from oracles.ordinal import mauc_by_pairs, ordinal_samples, vus_by_tuples
 from rareclass.errors import ErrorKind
@@ -146,7 +146,7 @@ def test_the_interval_of_groups_holds_the_truth_as_often(name, size):
         return level, 0.9 * common + 0.4 * rng.normal(size=n * size) + 0.8 * level
 
     truth = of(*rows(20_000))
-    for _ in range(100 if thorough() else 50):
+    for _ in range(100):
         y, scores = rows(n_groups)
         for grouped, several in held.items():
             groups = np.repeat(np.arange(n_groups), size) if grouped else None
