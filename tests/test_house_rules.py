@@ -45,19 +45,19 @@ MOST_CODE = {
     "kernels": 590,
     "labels": 870,
     "metrics": 2091,
-    "model": 3904,
+    "model": 3923,
     "moments": 1536,
     "online": 2318,
     "ranking": 3640,
-    "report": 2953,
+    "report": 2956,
     "review": 1035,
     "rows": 1654,
     "serving": 1362,
-    "single files": 2098,
+    "single files": 2099,
     "stream": 1892,
     "tables": 4017,
 }
-MOST_LINES = {"src/rareclass": 72_727, "tests": 53_824, "benchmarks": 17_803}
+MOST_LINES = {"src/rareclass": 72_758, "tests": 53_861, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

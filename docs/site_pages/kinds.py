@@ -26,6 +26,11 @@ FINDINGS: dict[F, Entry] = {
         "in every column. Measures on them are too good.",
         "Give other rows; `rareclass show MODEL` has the estimate for new ones.",
     ),
+    F.NO_GROUPS: Entry(
+        "The rows to measure a model by lack the column of groups that training had: rows count "
+        "one by one, and intervals are too narrow where rows of a group are alike.",
+        "Give the column, too.",
+    ),
     F.RARE_BY_ROWS: Entry(
         "The class with fewer rows is taken for the rare one, though its weight is larger.",
         "Name the rare class: `pos_label`, `--positive`.",

@@ -23,6 +23,7 @@ class FindingKind(StrEnum):
     # tables
     UNKNOWN_LABELS = "unknown labels"
     TRAINING_ROWS = "rows of training"  # where new ones are wanted
+    NO_GROUPS = "no groups"  # where training had some
     RARE_BY_ROWS = "rare by rows, not by weight"
     FEW_OF_CLASS = "few rows of a rare class"
     LABEL_SPELLINGS = "label in several spellings"

@@ -143,14 +143,14 @@ def used(table, rare, weight=None, time=None):
 def test_the_order_of_rows_leaves_nothing_out_unless_it_is_known_to_be_that_of_time(seed):
     """Codes with duplicates, merged or not, and bursts without a clock, in any order."""
     rng = np.random.default_rng(seed)
-    codes = pd.DataFrame(rng.zipf(1.5, (1000, 3)) % 80, columns=list("abc"))
-    rare = (codes["a"] % 7 == seed % 7) & (rng.random(1000) < 0.5)
-    again = np.concatenate([np.arange(1000), rng.choice(1000, 70 * seed)])
+    codes = pd.DataFrame(rng.zipf(1.5, (1500, 3)) % 80, columns=list("abc"))
+    rare = (codes["a"] % 7 == seed % 7) & (rng.random(1500) < 0.5)
+    again = np.concatenate([np.arange(1500), rng.choice(1500, 100 * seed)])
     codes, rare = codes.iloc[again], rare.to_numpy()[again]
     once = codes.assign(rare=rare).value_counts(sort=False).reset_index()  # sorted, as it happens
     assert used(codes, rare) == list("abc")
     assert used(once[list("abc")], once["rare"], once["count"]) == list("abc")
-    table, rare = skimmed_shops(seed, n=3600, is_dated=False)
+    table, rare = skimmed_shops(seed, is_dated=False)
     order = rng.permutation(len(rare))
     for rows in (np.arange(len(rare)), order):
         assert used(table.iloc[rows], rare[rows]) == ["amount", "shop"]

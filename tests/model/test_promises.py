@@ -5,21 +5,34 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
-from command_line import json_of, run
+from command_line import QUICK, json_of, run
 from draws import thorough
 from made_models import made_model
 from rareclass.decide.alert_budget import AlertsAPeriod
 from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.findings import FindingKind, TableWarning
 from rareclass.fit.demo import PAYMENTS, simulate_payments
+from rareclass.metrics.intervals import WeightedRate
 from rareclass.model import evaluate
 from rareclass.model.decisions import RareDecision
-from rareclass.model.evaluate import ERROR, Advice, Promises, PromiseVerdict, judge_promises
+from rareclass.model.evaluate import (
+    ERROR,
+    Advice,
+    Promises,
+    PromiseVerdict,
+    evaluate_file,
+    judge_promises,
+)
 from rareclass.model.facts import DatedRows, ScoredRows, TrainingFacts
 from rareclass.model.model import alert_rate
+from rareclass.model.model_file import load_model
 from rareclass.model.targets import RareClassFacts
+from rareclass.report import ReportOptions
+from rareclass.report.reading import read_rows
 from rareclass.report.threshold_table import ThresholdTable
 
 RULES = {
@@ -106,6 +119,30 @@ def test_the_share_of_alerts_of_groups_holds_the_truth_and_is_that_of_the_report
     assert np.mean(held) >= 0.9
     table = ThresholdTable.of(rows.y, scores, own=threshold, groups=group)
     assert np.allclose(table.amounts.at(table.own), np.multiply(found, 1e4))
+
+
+def test_a_file_without_the_groups_of_training_has_rows_as_much_alike(tmp_path):
+    """Three parts say the same of the rate of alerts: the line, the promise and the report."""
+    random, n = np.random.default_rng(0), 1200
+    shop = np.repeat(np.arange(n // 6), 6)
+    x = 2.0 * random.normal(size=n // 6)[shop] + 0.1 * random.normal(size=n)
+    table = pl.DataFrame({"x": x, "shop": shop, "y": (x + random.normal(size=n) > 4.0).astype(int)})
+    table.write_csv(tmp_path / "train.csv")
+    table.drop("shop").sample(900, seed=1).write_csv(tmp_path / "new.csv")
+    run("fit", tmp_path / "train.csv", "-t", "y", *QUICK, "--groups", "shop", "-o", tmp_path / "m")
+    model = load_model(tmp_path / "m")
+    with pytest.warns(TableWarning, match="no column 'shop'") as caught:
+        found = evaluate_file(model, tmp_path / "new.csv")
+    assert caught[0].message.finding.kind is FindingKind.NO_GROUPS
+    with pytest.warns(TableWarning, match="no column 'shop'"):
+        rows = read_rows(model, tmp_path / "new.csv", ReportOptions())
+    rate, exact = found.drift.alerts.found, WeightedRate.counted(found.drift.alerts.n_alerts, 900)
+    assert rate.high - rate.low > 1.5 * np.ptp(exact.bounds(0.95))
+    (promise,) = (each for each in found.promises.rows if "10,000" in each.name)
+    assert promise.measured == pytest.approx(np.multiply(rate, 1e4))
+    y, scores = rows.scored.y, rows.scored.scores
+    table = ThresholdTable.of(y, scores, own=model.threshold, every=rows.dated.cuts())
+    assert table.amounts.at(table.own) == pytest.approx(promise.measured)
 
 
 @pytest.mark.parametrize("groups", [1, 4])

@@ -30,7 +30,7 @@ from rareclass.metrics.missed_cases import (
 from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, decision_row
 from rareclass.model.drift import Drift, drift_of, refuse_drift
 from rareclass.model.facts import DatedRows, RankingEstimate, ScoredRows
-from rareclass.model.model import Model, alert_rate, labelled_scores
+from rareclass.model.model import Model, alert_rate, labelled_scores, rows_alike
 from rareclass.model.threshold import dated_rows, known_time
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
@@ -266,7 +266,7 @@ def _by_day(alerts: NDArray[Any], size: NDArray[Any], level: float) -> Interval:
 
 def _share_of_alerts(every: DatedRows, threshold: float) -> AtLevel:
     """Interval of the share of alerts: of rows or groups and, where times are known, of days."""
-    rate, called = every.rows.rate_above(threshold), every.rows.scores > threshold
+    rate, called = every.rate_above(threshold), every.rows.scores > threshold
     day = np.zeros(1) if every.time is None else covered_periods(every.time, "day").place
 
     def at_level(level: float) -> Interval:
@@ -290,7 +290,7 @@ def _of_rule(
     budget, measure = rule.budget, rule.measure
     called = every.rows.scores > rule.threshold
     if budget is not None and every.time is not None:
-        held, here = every.rows.cuts(), budget.on(every.time, called)
+        held, here = every.cuts(), budget.on(every.time, called)
         alerts = AlertsAPeriod.of(held, every.time[held.rows], budget.period)
         if alerts.periods.has_whole and alerts.periods.n > 1:
             name = f"Alerts {A_PERIOD[budget.period]}, at most"
@@ -381,8 +381,9 @@ def evaluate_file(
     if isinstance(decision, RareDecision):
         threshold, rare, rule = content.threshold, rows.y == 1, content.facts.rule
         called = dated.rows.scores > threshold
+        dated = dated._replace(alike=rows_alike(content, every))
         rate = alert_rate(content, int(called.sum()), len(called))
-        if rate is not None and (dated.rows.group is not None or dated.time is not None):
+        if rate is not None:
             rate = replace(rate, by_place=_share_of_alerts(dated, threshold)(_LEVEL))
         promises = judge_promises(content, rows, dated)
         if dated.time is not None and rule is not None and rule.budget is not None:

@@ -145,10 +145,20 @@ class DatedRows(NamedTuple):
     rows: ScoredRows
     time: NDArray[Any] | None = None
     n_undated: int = 0  # rows that were left out, as they have no time
+    alike: float = 1.0  # rows that count as one, where groups are not known: as in training
 
     def cuts(self) -> HeldOutCuts:
         """Return the rows from the highest score down, with their times."""
-        return self.rows.cuts(self.time)
+        cuts = self.rows.cuts(self.time)
+        if self.alike == 1.0:
+            return cuts
+        return cuts._replace(alike=self.alike, row_trials=cuts.row_trials / self.alike)
+
+    def rate_above(self, threshold: float) -> WeightedRate:
+        """Count the rows above a threshold; those of a group, and those alike, count together."""
+        rate = self.rows.rate_above(threshold)
+        units = (rate.rare_unit * self.alike, rate.majority_unit * self.alike)
+        return rate._replace(rare_unit=units[0], majority_unit=units[1])
 
 
 @dataclass(frozen=True)

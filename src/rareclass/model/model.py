@@ -296,6 +296,16 @@ class Model(TableScorer):
         return rare[:, None] * classes / classes.sum(axis=1, keepdims=True)
 
 
+def rows_alike(model: Model, new: ScoredRows | None = None) -> float:
+    """Return how many new rows count as one, as held-out rows do that are of a group, or copies.
+
+    1 where the groups of the new rows are known: these count them.
+    """
+    held = model.held_out
+    is_known = held is None or held.group is None or (new is not None and new.group is not None)
+    return 1.0 if is_known or held is None else held.cuts().alike
+
+
 def alert_rate(model: Model, n_alerts: int, n_rows: int) -> AlertRate | None:
     """Compare alerts with held-out rows above the threshold; None without any, or any new row.
 
@@ -303,8 +313,7 @@ def alert_rate(model: Model, n_alerts: int, n_rows: int) -> AlertRate | None:
     """
     held, rule, rate, alike = model.held_out, model.facts.rule, None, 1.0
     if held is not None:
-        rate = held.rate_above(model.threshold)
-        alike = 1.0 if held.group is None else held.cuts().alike
+        rate, alike = held.rate_above(model.threshold), rows_alike(model)
     n_held = 0.0 if rate is None else rate.n_rare + rate.n_majority
     if rule is not None and not np.isclose(n_held, rule.rows):
         rate = WeightedRate.counted(rule.alerts, rule.rows)
@@ -329,6 +338,13 @@ def labelled_scores(
     told, scores, probability, classes, groups = [], [], [], None, []
     kept, training = [target or model.target] if labels is None else [], model.facts.training
     of_groups = [name for name in file.columns if training and name == training.groups]
+    if training and training.groups and not of_groups:
+        warn(
+            f"{name} has no column {training.groups!r}, the groups of training: its rows count one "
+            "by one, and intervals are too narrow where rows of a group are alike.",
+            TableWarning,
+            Finding(FindingKind.NO_GROUPS, {"column": training.groups}),
+        )
     for batch in model.score_batches(file, kept + of_groups, seen, with_rows=look is not None):
         groups += [batch.kept[name] for name in of_groups]
         if labels is None:

@@ -14,7 +14,7 @@ from rareclass.metrics.checked import CheckedMeasures, checked_measures, weights
 from rareclass.model.drift import InputSummary
 from rareclass.model.evaluate import Promises, judge_promises
 from rareclass.model.facts import DatedRows, ScoredRows
-from rareclass.model.model import Model, labelled_scores
+from rareclass.model.model import Model, labelled_scores, rows_alike
 from rareclass.model.threshold import costs_of, dated_rows, known_time
 from rareclass.report import ReportOptions
 from rareclass.tables import DETECTED, TextSettings
@@ -99,7 +99,10 @@ def read_rows(
     dated = DatedRows(every if checked is None else rows)
     if options.time is not None:
         dated = dated_rows(dated.rows, beside[options.time], is_asked)
-    promises = judge_promises(content, rows, dated) if checked is None else Promises()
+    promises = Promises()
+    if checked is None:
+        dated = dated._replace(alike=rows_alike(content, every))
+        promises = judge_promises(content, rows, dated)
     if options.groups is not None:
         groups = read_strings(beside[options.groups][labelled]).fill_null("(empty)").to_numpy()
     if options.id_column is not None:

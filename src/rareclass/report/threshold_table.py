@@ -315,7 +315,7 @@ def _amounts(held: HeldOutCuts, cuts: NDArray[np.intp]) -> tuple[Band, Floats | 
         band = Band._make(alerts.interval(held, cuts, LEVEL))
         return band, _busiest(held, cuts, alerts.periods.place)
     units = row_units(held.is_rare, held.weight)
-    if held.group is not None:
+    if held.group is not None or held.alike != 1.0:
         units = (held.row_unit, held.row_unit)
     of_classes = held.rare[cuts], held.majority[cuts], held.n_rare, held.n_majority
     rate = WeightedRate(*of_classes, *units)
