@@ -23,7 +23,7 @@ _ESTIMATED = {"held-out rows": "held-out rows", "latest rows": "the latest rows,
 
 _PANEL = "Threshold: one of"
 COST = f"The lowest cost: {COSTS}"
-"""What ``--cost`` says of costs of errors."""
+"""Words of ``--cost`` on costs of errors."""
 
 
 def rule_option(help: str, *names: str, **more: Any) -> Any:

@@ -314,7 +314,7 @@ class AlertRate:
     n_rows: int
     held_out: WeightedRate
     alike: float = 1.0  # so many rows of a group count as one, as among the rows held out
-    by_place: Interval | None = None  # of the new rows, where their days or groups are known
+    by_place: Interval | None = None  # of the new rows, where their days and groups were looked at
 
     @cached_property
     def found(self) -> Interval:
