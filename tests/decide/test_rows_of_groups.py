@@ -146,6 +146,17 @@ def test_intervals_of_a_report_hold_for_rows_of_groups(size, alike):
     assert max(map(np.mean, (bins, days, costs))) <= 0.05 + 2.0 * math.sqrt(0.05 / len(bins))
 
 
+@given(in_groups())
+@draws(20)
+def test_rows_count_as_many_whatever_their_classes(table):
+    y, scores, groups = table
+    held = HeldOutCuts.read(y, scores, groups=groups, to_count=True)
+    for one in (0, 1):
+        of_one = HeldOutCuts.read(0 * y + one, scores, groups=groups, to_count=True)
+        assert (of_one.row_trials, of_one.row_unit) == (held.row_trials, held.row_unit)
+        assert (of_one.rare_trials, of_one.majority_trials)[one] == 0.0
+
+
 def test_a_day_whose_rare_rows_are_all_found_is_never_worse():
     group, rare = np.repeat(np.arange(6), 3), np.tile([True, True, False], 6)
     day = [1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 0, 1, 1, 2, 2, 0, 2, 2]
@@ -160,7 +171,7 @@ def test_measures_with_missed_cases_have_the_intervals_of_the_threshold(table, m
     y, scores, groups = table
     threshold = np.median(scores)
     found = missed_case_measures(y, scores, threshold, missed_cases=missed, groups=groups)
-    called, cases, _ = HeldOutCuts.read(y, scores, groups=groups, may_tie=True).tests_at(threshold)
+    called, cases, _ = HeldOutCuts.read(y, scores, groups=groups, to_count=True).tests_at(threshold)
     assert found.recall == exact_interval(*cases, 0.95)
     precision = np.minimum(np.divide(exact_interval(*called, 0.95), 1.0 - missed), 1.0)
     assert found.precision == pytest.approx(precision) if called[1] else found.precision is None

@@ -263,8 +263,8 @@ TIMES = [
     *((name, DAYS, None) for name in ("day", "step", "orderDate")),
     ("n", np.sort(DAYS), None),
     ("n", DAYS + 20_000, None),  # since 1970
-    ("day", np.datetime64("2026-01-01") + np.arange(60) // 2, None),
-    ("day", np.datetime64("2026-01-01") + np.arange(30), "30 different days"),
+    ("day", np.datetime64("2026-01-01") + np.arange(30), None),  # one row a day
+    ("second", np.arange(30.0) * 86_400, "30 different days"),
     *((name, AGES, "") for name in ("age", "holiday", "amount", "percentage")),
 ]
 
@@ -276,6 +276,25 @@ def test_which_columns_are_times(column, time, fault):
         return
     with refused(ErrorKind.SETTING, column=column, says=fault):
         check_days(time, "--time", column)
+
+
+@pytest.mark.parametrize("dated", ["all", 0, 1])
+def test_a_clinic_of_few_rows_a_day_has_alerts_a_week(tmp_path, dated):
+    """All rows of one class may have no time in a later file."""
+    random, n = np.random.default_rng(0), 600
+    y, days = (random.random(n) < 0.08).astype(int), np.sort(random.integers(0, 2000, n))
+    columns = {"x": random.normal(size=n) + 2 * y, "patient": np.arange(n) // 3, "y": y}
+    table = pl.DataFrame({**columns, "admitted": np.datetime64("2019-01-01") + days})
+    old, new, model = (tmp_path / name for name in ("old.csv", "new.csv", "m"))
+    table.write_csv(old)
+    has_time = pl.lit(True) if dated == "all" else pl.col("y") == dated
+    table.with_columns(pl.when(has_time).then("admitted")).write_csv(new)
+    words = ("-t", "y", *QUICK, "--groups", "patient", "--time", "admitted", "--alerts", "1/week")
+    run("fit", old, *words, "-o", model)
+    n_dated = n if dated == "all" else (y == dated).sum()
+    assert json_of("evaluate", model, new)["n_rows_without_time"] == n - n_dated
+    assert "alerts <= 2 a week" in run("threshold", model, old, "--alerts", "2/week")
+    run("report", model, new, "-o", tmp_path / "page.html")
 
 
 def test_an_age_is_no_time_and_nothing_is_learned_before_that_is_said(month, tmp_path, monkeypatch):

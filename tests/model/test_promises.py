@@ -28,7 +28,7 @@ from rareclass.model.evaluate import (
     judge_promises,
 )
 from rareclass.model.facts import DatedRows, ScoredRows, TrainingFacts
-from rareclass.model.model import alert_rate
+from rareclass.model.model import alert_rate, rows_alike
 from rareclass.model.model_file import load_model
 from rareclass.model.targets import RareClassFacts
 from rareclass.report import ReportOptions
@@ -199,6 +199,8 @@ def test_the_rate_of_alerts_of_new_rows_allows_for_groups_like_those_of_training
         model = made_model(None, None, held_out=rows).with_thresholds(1.5)
         rate = alert_rate(model, int((new > 1.5).sum()), len(new))
         assert rate.found.value == pytest.approx((new > 1.5).mean())
+        dated = DatedRows(rows._replace(scores=new, group=None), alike=rows_alike(model))
+        assert dated.rate_above(1.5).interval(0.95) == pytest.approx(rate.found)
         missed[is_known] += not rate.found.low <= stats.norm.sf(1.5) <= rate.found.high
     assert missed[True] <= 5
     assert (missed[False] > 9) == (size > 1)

@@ -214,7 +214,9 @@ def fit(options: FitOptions) -> None:
     cost_of_errors = threshold.cost is not None and "=" in threshold.cost
     learner = options.method.learner(None if cost_of_errors else threshold.cost, options.positive)
     named = threshold if cost_of_errors else replace(threshold, cost=None)
-    rule = named.rule(options.estimate.time)
+    rule = named.rule()
+    if rule is not None:
+        rule.check_time(options.estimate.time)
     train = options.table.place(options.given, "TRAIN")
     from rareclass.files import being_written
     from rareclass.fit.rows_on_disk import ENCODED_COPIES, VIEW_COPIES, plan_memory

@@ -59,11 +59,8 @@ class RuleOptions:
         "probabilities are adjusted to it as well."
     )
 
-    def rule(self, time: str | None, threshold: float | None = None) -> "DecisionRule | None":
-        """Return the rule that the options name, None for none or where a `threshold` is given.
-
-        `time` is a column of times.
-        """
+    def rule(self, threshold: float | None = None) -> "DecisionRule | None":
+        """Return the rule that the options name, None for none or where a `threshold` is given."""
         check_prevalence(self.prevalence)
         given = {"threshold": threshold, **vars(self)}
         given = {name: value for name, value in given.items() if value is not None}
@@ -84,13 +81,7 @@ class RuleOptions:
         from rareclass.model.threshold import DecisionRule
 
         [(name, value)] = given.items()
-        rule = DecisionRule(self._threshold_rule(name, value))
-        if rule.needs_time and time is None:
-            raise ErrorKind.COMBINATION.error(
-                f"--alerts {value} needs to know the time of each row.",
-                "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
-            )
-        return rule
+        return DecisionRule(self._threshold_rule(name, value))
 
     def _threshold_rule(self, name: str, value: Any) -> Any:
         from rareclass.decide.threshold_rule import ThresholdRule
@@ -137,7 +128,10 @@ class ThresholdOptions:
         "threshold, and the rule is for rows that are called any class."
     )
     rule: RuleOptions
-    time: str | None = opt("Column of DATA with the time of a row, for alerts a day.")
+    time: str | None = opt(
+        "Column of DATA with the time of a row, for alerts a day.",
+        show_default="that of the training",
+    )
     journal: Path | None = cli.journal_option()
     written: cli.OutputOptions
     table: cli.TableOptions
@@ -153,7 +147,7 @@ def threshold(options: ThresholdOptions) -> None:
     data = None if given is None else options.table.place(given, "DATA")
     score, rare_class, out = options.score, options.rare_class, options.out
     written = options.written
-    rule = asked.rule(options.time, score)
+    rule = asked.rule(score)
     needs_all = rare_class is not None or (rule is not None and rule.needs_time)
     if journal is not None and (data is None or needs_all):
         raise ErrorKind.COMBINATION.error(

@@ -245,21 +245,21 @@ def days_of(time: np.ndarray) -> np.ndarray:
 
 
 def check_days(time: np.ndarray, option: str, column: str) -> None:
-    """Refuse times of which hardly two are of one day, as seconds, and numbers that are no days.
+    """Refuse numbers that are no days: hardly two are of one day, as of seconds, or an age.
 
     Numbers are days where their column is called so, where they are days since 1970, or where they
-    never fall from row to row. An age is none of these.
+    never fall from row to row. Dates are what they are, however few rows a day has.
     """
+    if time.dtype.kind == "M":
+        return
     n_rows, n_days = len(time), len(np.unique(day_of(time)))
     if n_rows > _FEW_DAYS and n_rows < _LEAST_A_DAY * n_days:
-        numbers = "" if time.dtype.kind == "M" else " Numbers are taken as days."
         raise ErrorKind.SETTING.error(
-            f"{option}: {n_days:,} different days in {n_rows:,} rows.{numbers}",
+            f"{option}: {n_days:,} different days in {n_rows:,} rows. Numbers are taken as days.",
             "Give dates, or a column of days: seconds divided by 86,400.",
             column=column,
         )
-    is_named = _TIME_NAME.search(column) is not None
-    if time.dtype.kind == "M" or is_named or n_rows < 2 or (np.diff(time) >= 0).all():
+    if _TIME_NAME.search(column) is not None or n_rows < 2 or (np.diff(time) >= 0).all():
         return
     low, high = _DAYS_SINCE_1970
     if not ((time >= low) & (time < high)).all():

@@ -8,10 +8,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, counted
 from rareclass.metrics.intervals import EQUAL, trials_of_groups
-from rareclass.metrics.scored_classes import FloatArray, amount_column, group_codes, split_scores
+from rareclass.metrics.scored_classes import (
+    FloatArray,
+    amount_column,
+    check_scores,
+    group_codes,
+    label_column,
+    split_scores,
+)
 
 Test = tuple[float, float]
 """Hits and trials."""
+_TINY = np.finfo(float).tiny
 WEIGHTED = "weights are not whole"
 GROUPED = "rows of a group, or duplicates of a row, are not independent of each other"
 
@@ -51,18 +59,22 @@ class HeldOutCuts(NamedTuple):
         time: Any = None,
         costs: Mapping[str, Any] | None = None,
         groups: Any = None,
-        may_tie: bool = False,
+        to_count: bool = False,
     ) -> Self:
-        """Check the columns and sort them; O(n log n) time, O(n) memory."""
-        split_scores(y, scores, sample_weight)  # refuses what cannot be judged
-        n_rows = len(np.asarray(scores))
+        """Check the columns and sort them; O(n log n) time, O(n) memory.
+
+        Rows `to_count` alone, no threshold being chosen, may be of one class and of equal scores.
+        """
+        value, given = check_scores(scores, sample_weight)
+        n_rows, is_rare = value.size, label_column(y, value.size)
+        if not to_count:
+            split_scores(is_rare, value, given)  # refuses a class without rows
         of_rows = {name: amount_column(each, name, n_rows) for name, each in (costs or {}).items()}
-        value, is_rare = np.asarray(scores, float), np.asarray(y) == 1
-        weight = np.ones(len(value)) if sample_weight is None else np.asarray(sample_weight, float)
+        weight = np.ones(n_rows) if given is None else given
         rows = np.argsort(-value, kind="stable")
         rows = rows[weight[rows] > 0]
         value, is_rare, weight = value[rows], is_rare[rows], weight[rows]
-        if value[0] == value[-1] and not may_tie:
+        if value[0] == value[-1] and not to_count:
             raise ErrorKind.NOT_REACHABLE.error(
                 f"all {counted(len(value), 'score')} are {value[0]:g}: no threshold separates rows "
                 "apart.",
@@ -78,7 +90,7 @@ class HeldOutCuts(NamedTuple):
             from rareclass.folds.dealing import read_times
 
             moments = read_times(time, n_rows)[rows]
-        trials = (rare + majority) ** 2 / np.maximum(_above(squares, ends), np.finfo(float).tiny)
+        trials = (rare + majority) ** 2 / np.maximum(_above(squares, ends), _TINY)
         held = cls(
             is_rare=is_rare,
             score=value,
@@ -89,8 +101,8 @@ class HeldOutCuts(NamedTuple):
             majority=majority,
             ranks=trials,
             trials=trials,
-            rare_trials=float(weight[is_rare].sum() ** 2 / squares[is_rare].sum()),
-            majority_trials=float(weight[~is_rare].sum() ** 2 / squares[~is_rare].sum()),
+            rare_trials=_kish(weight[is_rare], squares[is_rare]),
+            majority_trials=_kish(weight[~is_rare], squares[~is_rare]),
             row_trials=float(trials[-1]),
             inexact="" if whole else WEIGHTED,
             time=moments,
@@ -110,7 +122,7 @@ class HeldOutCuts(NamedTuple):
         of_groups = trials_of_groups(every, share, spread, squares, self.above(is_first))
         row_trials = self._trials_of_share(rows, group, float(most[-1]))
         return self._replace(
-            ranks=np.minimum(most, every**2 / np.maximum(squares, np.finfo(float).tiny)),
+            ranks=np.minimum(most, every**2 / np.maximum(squares, _TINY)),
             trials=np.minimum(most, of_groups),
             rare_trials=self._trials_of_share(rare, group, self.rare_trials),
             majority_trials=self._trials_of_share(rows - rare, group, self.majority_trials),
@@ -123,8 +135,8 @@ class HeldOutCuts(NamedTuple):
     def _trials_of_share(self, rows: FloatArray, group: NDArray[np.intp], most: float) -> float:
         """Trials that rows of a class, by their weight, count as: the least of all cuts."""
         total = np.bincount(group, rows)
-        every, squares, above = float(rows.sum()), float(total @ total), self.above(rows)
-        share = above / every
+        every = max(float(rows.sum()), _TINY)  # a class may have no row
+        squares, share = float(total @ total), self.above(rows) / every
         spread = self._products(rows, rows, group)
         spread += share * (share * squares - 2.0 * self.above(rows * total[group]))
         is_between = (share > EQUAL) & (share < 1.0 - EQUAL)
@@ -157,12 +169,12 @@ class HeldOutCuts(NamedTuple):
         return _above(amounts, self.ends)
 
     def recalls(self) -> FloatArray:
-        """Share of the rare rows above each cut."""
-        return self.rare / self.n_rare
+        """Share of the rare rows above each cut; 0 where there are none."""
+        return self.rare / max(self.n_rare, _TINY)
 
     def false_positive_rates(self) -> FloatArray:
         """Share of the majority above each cut."""
-        return self.majority / self.n_majority
+        return self.majority / max(self.n_majority, _TINY)
 
     @property
     def tests(self) -> tuple[tuple[FloatArray, float], tuple[FloatArray, float]]:
@@ -227,6 +239,11 @@ def running_sums(amounts: FloatArray, group: NDArray[Any]) -> FloatArray:
     sums, total = np.empty(len(group)), np.cumsum(amounts[order])
     sums[order] = total - (total - amounts[order])[np.searchsorted(group[order], group[order])]
     return sums
+
+
+def _kish(weight: FloatArray, squares: FloatArray) -> float:
+    """Return as many rows of one weight as have the variance of these; 0 of none."""
+    return float(weight.sum() ** 2 / squares.sum()) if len(weight) else 0.0
 
 
 def _above(weight: FloatArray, ends: np.ndarray) -> FloatArray:

@@ -387,6 +387,11 @@ class WeightedRate(NamedTuple):
         """Return the rate of rows that all count once."""
         return cls(n_above, 0.0, n_above, n_rows - n_above)
 
+    def of_rows_alike(self, alike: float) -> Self:
+        """Return the rate of rows of which so many count as one, as rows of a group do."""
+        units = self.rare_unit * alike, self.majority_unit * alike
+        return self._replace(rare_unit=units[0], majority_unit=units[1])
+
     @property
     def value(self) -> Any:
         """Share of the weight above each threshold."""

@@ -91,7 +91,7 @@ def missed_case_measures(
     scores = score_column(scores, "scores", len(is_case), "y")
     recorded = interval("average_precision", is_case, scores, level=_LEVEL, groups=groups)
     ratio = missed_cases / (1.0 - missed_cases)
-    held = HeldOutCuts.read(is_case, scores, groups=groups, may_tie=True)
+    held = HeldOutCuts.read(is_case, scores, groups=groups, to_count=True)
     of_called, of_cases, _ = held.tests_at(threshold)
     precision = precision_with_missed(exact_interval(*of_called, _LEVEL), ratio)
     area = average_precision_with_missed(is_case, scores, ratio) / recorded.value

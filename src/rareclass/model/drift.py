@@ -321,8 +321,8 @@ class AlertRate:
         """Share of alerts among the new rows."""
         if self.by_place is not None:
             return self.by_place
-        n_alerts, n_rows = self.n_alerts / self.alike, self.n_rows / self.alike
-        return WeightedRate.counted(n_alerts, n_rows).interval(_LEVEL)
+        rate = WeightedRate.counted(self.n_alerts, self.n_rows)
+        return rate.of_rows_alike(self.alike).interval(_LEVEL)
 
     @cached_property
     def expected(self) -> Interval:

@@ -115,7 +115,7 @@ class ScoredRows(NamedTuple):
     def cuts(self, time: NDArray[Any] | None = None) -> HeldOutCuts:
         """Return the rows from the highest score down, those of a group counted together."""
         rows = self.y == 1, self.scores, self.weight, time
-        return HeldOutCuts.read(*rows, groups=self.group, may_tie=True)
+        return HeldOutCuts.read(*rows, groups=self.group, to_count=True)
 
     def rate_above(self, threshold: float) -> WeightedRate:
         """Count the rows above a threshold; those of a group, and of a weight, count together."""
@@ -156,9 +156,7 @@ class DatedRows(NamedTuple):
 
     def rate_above(self, threshold: float) -> WeightedRate:
         """Count the rows above a threshold; those of a group, and those alike, count together."""
-        rate = self.rows.rate_above(threshold)
-        units = (rate.rare_unit * self.alike, rate.majority_unit * self.alike)
-        return rate._replace(rare_unit=units[0], majority_unit=units[1])
+        return self.rows.rate_above(threshold).of_rows_alike(self.alike)
 
 
 @dataclass(frozen=True)

@@ -302,8 +302,9 @@ def rows_alike(model: Model, new: ScoredRows | None = None) -> float:
     1 where the groups of the new rows are known: these count them.
     """
     held = model.held_out
-    is_known = held is None or held.group is None or (new is not None and new.group is not None)
-    return 1.0 if is_known or held is None else held.cuts().alike
+    if held is None or held.group is None or (new is not None and new.group is not None):
+        return 1.0
+    return held.cuts().alike
 
 
 def alert_rate(model: Model, n_alerts: int, n_rows: int) -> AlertRate | None:

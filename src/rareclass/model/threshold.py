@@ -72,6 +72,17 @@ class DecisionRule:
         """Say whether it speaks of hours, days or weeks."""
         return isinstance(self.rule.constraint, AtMostAlertsAPeriod)
 
+    def check_time(self, time: str | None) -> None:
+        """Raise `InputError` where it speaks of them and no column of times is known."""
+        limit = self.rule.constraint
+        if time is None and isinstance(limit, AtMostAlertsAPeriod):
+            raise ErrorKind.COMBINATION.error(
+                f"{setting('alerts', f'{limit.number}/{limit.period}')} needs to know the time of "
+                "each row.",
+                f"Name the column with {setting('time')}, or give alerts for so many rows, as in "
+                "50/10000.",
+            )
+
     @property
     def reads_time(self) -> bool:
         """Say whether it looks at times that are known: alerts of a day come together."""
@@ -207,7 +218,8 @@ def with_threshold(
     or "all": each has a threshold of its own, and the rule is for rows that are called any class.
     Without it the classes keep in step (`in_step`): as many rows are called a class as score above
     the new threshold.
-    `checked` are the rows of the file where only some have a known class.
+    `time` is the column of times, where the rule speaks of days; by default that of the model's
+    alert budget or training. `checked` are the rows of the file where only some have a known class.
 
     Raises `InputError` for a model of levels, where there are no such rows, where the rule cannot
     be judged on them, and where the model has no such class.
@@ -224,8 +236,12 @@ def with_threshold(
             wanted = DecisionRule(at_stated)
         prevalence = prevalence or (model.stated_prevalence if is_any else None)
     else:
-        file = open_table(data, text)
-        columns = None if rule is None else rule.columns_of(file, time)
+        file, columns = open_table(data, text), None
+        if rule is not None:
+            if time is None and rule.needs_time and (known := known_time(model)) in file.columns:
+                time = known
+            rule.check_time(time)
+            columns = rule.columns_of(file, time)
         own = (
             labelled_scores(model, file, str(data), model.new_summary()).labelled()
             if checked is None
