@@ -238,9 +238,7 @@ def with_threshold(
     else:
         file, columns = open_table(data, text), None
         if rule is not None:
-            if time is None and rule.needs_time and (known := known_time(model)) in file.columns:
-                time = known
-            rule.check_time(time)
+            time = _time_of_rows(model, rule, file, time)
             columns = rule.columns_of(file, time)
         own = (
             labelled_scores(model, file, str(data), model.new_summary()).labelled()
@@ -373,6 +371,17 @@ def held_out_of(model: Model, rule: DecisionRule | None = None) -> ScoredRows:
         f"The model file has {has}.",
         "Give a file with the target that the model did not learn from.",
     )
+
+
+def _time_of_rows(
+    model: Model, rule: DecisionRule, file: TableFile | SvmlightFile, time: str | None
+) -> str | None:
+    """Return the column of times that a rule reads; raises `InputError` where it lacks one."""
+    if time is None and rule.needs_time:
+        known = known_time(model)
+        time = known if known in file.columns else None
+    rule.check_time(time)
+    return time
 
 
 def known_time(model: Model) -> str | None:
