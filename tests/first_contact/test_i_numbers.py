@@ -461,7 +461,7 @@ def test_days_are_those_of_the_own_clock(zone):
     ("text", "period"), [("10/day", "day"), ("10/Hour", "hour"), (" 1,000 / week", "week")]
 )
 def test_periods_of_a_budget(text, period):
-    rule = RuleOptions(alerts=text).rule("when")
+    rule = RuleOptions(alerts=text).rule()
     assert isinstance(rule.rule.constraint, AtMostAlertsAPeriod)
     assert rule.rule.constraint.period == period
 
@@ -478,5 +478,5 @@ def test_periods_of_a_budget(text, period):
 )
 def test_what_is_no_budget(options, kind):
     with pytest.raises(InputError) as caught:
-        RuleOptions(**options).rule("when")
+        RuleOptions(**options).rule()
     assert caught.value.kind is kind

@@ -162,10 +162,10 @@ def test_strict_refuses_above_a_tenth_of_a_column_and_a_rate_far_off():
             refuse_drift(Drift(None, tuple(far)), "new.csv")
         counted = re.findall(r"and (\d+) more", str(caught.value))
         assert counted == ([] if n_far == 1 else [str(n_far - 1)])
-    far = AlertRate(40, 500, WeightedRate.counted(20, 1000))
+    of = [WeightedRate.counted(*each).interval() for each in ((40, 500), (20, 1000), (1, 50))]
+    far, near = AlertRate(of[0], of[1]), AlertRate(of[0], of[2])
     with pytest.raises(InputError, match=r"8\.000% of the rows are above .* 2\.000%"):
         refuse_drift(Drift(far), "new.csv")
-    near = AlertRate(40, 500, WeightedRate.counted(1, 50))
     refuse_drift(Drift(near), "new.csv")
 
 

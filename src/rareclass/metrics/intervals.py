@@ -421,7 +421,7 @@ class WeightedRate(NamedTuple):
         low, high = np.maximum(value - down, 0.0), np.minimum(value + up, 1.0)
         return np.where(is_half, low, 1.0 - high), np.where(is_half, high, 1.0 - low)
 
-    def interval(self, level: float) -> Interval:
+    def interval(self, level: float = 0.95) -> Interval:
         """Return the rate above one threshold with its interval."""
         low, high = self.bounds(level)
         return Interval(float(self.value), float(low), float(high))

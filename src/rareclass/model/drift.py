@@ -7,7 +7,6 @@ population stability index of the counts says how far the column has moved (docs
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from rareclass.metrics.column_drift import (
     IndexByChance,
     population_stability_index,
 )
-from rareclass.metrics.intervals import WeightedRate
 from rareclass.model.columns import SCORES, TrainedColumn
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
@@ -39,7 +37,6 @@ ERROR = 0.01
 _OF_INDEX, _OF_SHARES = 0.8, 0.1
 # Alerts so many times as frequent as held out, or as rare, and beyond what chance explains.
 MOST_TIMES = 2.0
-_LEVEL = 0.95
 # Rows unlike training that are named in JSON, at most.
 MOST_ROWS = 100
 # The rate of alerts of so few rows tells little, unless it differs.
@@ -308,26 +305,10 @@ class InputSummary:
 
 @dataclass(frozen=True)
 class AlertRate:
-    """Alerts among new rows (`found`) and among held-out rows (`expected`), with 95 % intervals."""
+    """Share of alerts among new rows and among those held out, with 95 % intervals."""
 
-    n_alerts: int
-    n_rows: int
-    held_out: WeightedRate
-    alike: float = 1.0  # so many rows of a group count as one, as among the rows held out
-    by_place: Interval | None = None  # of the new rows, where their days and groups were looked at
-
-    @cached_property
-    def found(self) -> Interval:
-        """Share of alerts among the new rows."""
-        if self.by_place is not None:
-            return self.by_place
-        rate = WeightedRate.counted(self.n_alerts, self.n_rows)
-        return rate.of_rows_alike(self.alike).interval(_LEVEL)
-
-    @cached_property
-    def expected(self) -> Interval:
-        """Share of alerts among the rows held out."""
-        return self.held_out.interval(_LEVEL)
+    found: Interval
+    expected: Interval
 
     @property
     def differs(self) -> bool:

@@ -1,7 +1,7 @@
 """A model on other rows: ``rareclass evaluate`` with known classes, ``monitor`` without them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import Any, Self
@@ -28,9 +28,9 @@ from rareclass.metrics.missed_cases import (
     missed_case_measures,
 )
 from rareclass.model.decisions import Confusion, DecisionRow, RareDecision, decision_row
-from rareclass.model.drift import Drift, drift_of, refuse_drift
+from rareclass.model.drift import AlertRate, Drift, drift_of, refuse_drift
 from rareclass.model.facts import DatedRows, RankingEstimate, ScoredRows
-from rareclass.model.model import Model, alert_rate, labelled_scores, rows_alike
+from rareclass.model.model import Model, alert_rate, held_out_rate, labelled_scores, rows_alike
 from rareclass.model.threshold import dated_rows, known_time
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
@@ -248,11 +248,10 @@ def _at_level(found: Interval, level: float) -> Interval:
 
 def _of_alerts(model: Model, every: DatedRows) -> Iterator[Promise]:
     """Yield the promise of as many alerts as on the rows that the threshold was set on."""
-    scores = every.rows.scores
-    rate = alert_rate(model, int((scores > model.threshold).sum()), len(scores))
-    if rate is not None:
-        often, now = 1e4 * rate.expected.value, _share_of_alerts(every, model.threshold)
-        then, after = (partial(_times, 1e4, each) for each in (rate.held_out.interval, now))
+    held = held_out_rate(model)
+    if held is not None:
+        often, now = 1e4 * held.value, _share_of_alerts(every, model.threshold)
+        then, after = (partial(_times, 1e4, each) for each in (held.interval, now))
         yield Promise.judged("Alerts in 10,000 rows", then, after, often / 2, 2 * often, _AMOUNT)
 
 
@@ -382,9 +381,10 @@ def evaluate_file(
         threshold, rare, rule = content.threshold, rows.y == 1, content.facts.rule
         called = dated.rows.scores > threshold
         dated = dated._replace(alike=rows_alike(content, every))
-        rate = alert_rate(content, int(called.sum()), len(called))
-        if rate is not None:
-            rate = replace(rate, by_place=_share_of_alerts(dated, threshold)(_LEVEL))
+        held = held_out_rate(content)
+        if held is not None:
+            found = _share_of_alerts(dated, threshold)(_LEVEL)
+            rate = AlertRate(found, held.interval(_LEVEL))
         promises = judge_promises(content, rows, dated)
         if dated.time is not None and rule is not None and rule.budget is not None:
             budget = rule.budget.on(dated.time, called)

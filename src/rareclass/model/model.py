@@ -307,18 +307,26 @@ def rows_alike(model: Model, new: ScoredRows | None = None) -> float:
     return held.cuts().alike
 
 
-def alert_rate(model: Model, n_alerts: int, n_rows: int) -> AlertRate | None:
-    """Compare alerts with held-out rows above the threshold; None without any, or any new row.
+def held_out_rate(model: Model) -> WeightedRate | None:
+    """Count alerts among the rows that the threshold was set on, of training or of a file.
 
-    Held-out rows are those that the threshold was set on, of training or of a file.
+    None where the model knows none.
     """
-    held, rule, rate, alike = model.held_out, model.facts.rule, None, 1.0
-    if held is not None:
-        rate, alike = held.rate_above(model.threshold), rows_alike(model)
+    held, rule = model.held_out, model.facts.rule
+    rate = None if held is None else held.rate_above(model.threshold)
     n_held = 0.0 if rate is None else rate.n_rare + rate.n_majority
     if rule is not None and not np.isclose(n_held, rule.rows):
-        rate = WeightedRate.counted(rule.alerts, rule.rows)
-    return None if rate is None or not n_rows else AlertRate(n_alerts, n_rows, rate, alike)
+        return WeightedRate.counted(rule.alerts, rule.rows)
+    return rate
+
+
+def alert_rate(model: Model, n_alerts: int, n_rows: int) -> AlertRate | None:
+    """Compare alerts with those of `held_out_rate`; None without that, or any new row."""
+    held = held_out_rate(model)
+    if held is None or not n_rows:
+        return None
+    found = WeightedRate.counted(n_alerts, n_rows).of_rows_alike(rows_alike(model))
+    return AlertRate(found.interval(), held.interval())
 
 
 def labelled_scores(
