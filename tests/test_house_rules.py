@@ -44,8 +44,8 @@ MOST_CODE = {
     "hyperball": 1857,
     "kernels": 590,
     "labels": 870,
-    "metrics": 2105,
-    "model": 3941,
+    "metrics": 2100,
+    "model": 3931,
     "moments": 1536,
     "online": 2318,
     "ranking": 3640,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1892,
     "tables": 4017,
 }
-MOST_LINES = {"src/rareclass": 72_800, "tests": 53_893, "benchmarks": 17_803}
+MOST_LINES = {"src/rareclass": 72_782, "tests": 53_894, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -8,14 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, counted
 from rareclass.metrics.intervals import EQUAL, trials_of_groups
-from rareclass.metrics.scored_classes import (
-    FloatArray,
-    amount_column,
-    check_scores,
-    group_codes,
-    label_column,
-    split_scores,
-)
+from rareclass.metrics.scored_classes import FloatArray, amount_column, group_codes, split_scores
 
 Test = tuple[float, float]
 """Hits and trials."""
@@ -63,14 +56,15 @@ class HeldOutCuts(NamedTuple):
     ) -> Self:
         """Check the columns and sort them; O(n log n) time, O(n) memory.
 
-        Rows `to_count` alone, no threshold being chosen, may be of one class and of equal scores.
+        Rows `to_count` alone, no threshold being chosen, may be of one class and of equal scores;
+        their columns were checked before.
         """
-        value, given = check_scores(scores, sample_weight)
-        n_rows, is_rare = value.size, label_column(y, value.size)
         if not to_count:
-            split_scores(is_rare, value, given)  # refuses a class without rows
+            split_scores(y, scores, sample_weight)  # refuses what cannot be judged
+        n_rows = len(np.asarray(scores))
         of_rows = {name: amount_column(each, name, n_rows) for name, each in (costs or {}).items()}
-        weight = np.ones(n_rows) if given is None else given
+        value, is_rare = np.asarray(scores, float), np.asarray(y) == 1
+        weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, float)
         rows = np.argsort(-value, kind="stable")
         rows = rows[weight[rows] > 0]
         value, is_rare, weight = value[rows], is_rare[rows], weight[rows]
@@ -91,6 +85,10 @@ class HeldOutCuts(NamedTuple):
 
             moments = read_times(time, n_rows)[rows]
         trials = (rare + majority) ** 2 / np.maximum(_above(squares, ends), _TINY)
+        of_classes = [
+            float(weight[each].sum() ** 2 / max(squares[each].sum(), _TINY))
+            for each in (is_rare, ~is_rare)
+        ]
         held = cls(
             is_rare=is_rare,
             score=value,
@@ -101,8 +99,8 @@ class HeldOutCuts(NamedTuple):
             majority=majority,
             ranks=trials,
             trials=trials,
-            rare_trials=_kish(weight[is_rare], squares[is_rare]),
-            majority_trials=_kish(weight[~is_rare], squares[~is_rare]),
+            rare_trials=of_classes[0],
+            majority_trials=of_classes[1],
             row_trials=float(trials[-1]),
             inexact="" if whole else WEIGHTED,
             time=moments,
@@ -239,11 +237,6 @@ def running_sums(amounts: FloatArray, group: NDArray[Any]) -> FloatArray:
     sums, total = np.empty(len(group)), np.cumsum(amounts[order])
     sums[order] = total - (total - amounts[order])[np.searchsorted(group[order], group[order])]
     return sums
-
-
-def _kish(weight: FloatArray, squares: FloatArray) -> float:
-    """Return as many rows of one weight as have the variance of these; 0 of none."""
-    return float(weight.sum() ** 2 / squares.sum()) if len(weight) else 0.0
 
 
 def _above(weight: FloatArray, ends: np.ndarray) -> FloatArray:
