@@ -1,5 +1,6 @@
 """How unlike training rows are, beside counts made one by one."""
 
+import math
 import re
 from collections import Counter
 from itertools import pairwise, product
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from command_line import QUICK, run
 from draws import draws
 from faults import refused
 from made_models import made_model
@@ -32,8 +34,10 @@ from rareclass.model.drift import (
     refuse_drift,
     worst_first,
 )
+from rareclass.model.evaluate import monitor_file
 from rareclass.model.facts import ScoredRows
 from rareclass.model.model import alert_rate
+from rareclass.model.model_file import load_model
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import CellReading
 
@@ -108,6 +112,78 @@ def test_of_very_many_rows_the_index_by_chance_is_that_of_chi_squared(n, n_bins)
     rows = np.full(n_bins, n / n_bins)
     found = column_drift.IndexByChance.of(rows, rows, 0.001).index
     assert found == pytest.approx(stats.chi2.isf(0.001, n_bins - 1) * 2 / n, rel=0.04)
+
+
+def in_groups(random, n_groups, size, alike):
+    group, n = np.repeat(np.arange(n_groups), size), n_groups * size
+    shared = math.sqrt(alike) * random.normal(size=n_groups)[group]
+    return shared + math.sqrt(1.0 - alike) * random.normal(size=n), group
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=2, max_size=40))
+def test_rows_alike_are_by_the_eigenvalues_of_the_shares(rows):
+    """Group by group, and with the generalized eigenvalues of both covariances."""
+    places, group = np.array(rows).T
+    found = column_drift.rows_alike_in_bins(places, group)
+    bins, names, n = np.unique(places), np.unique(group), len(rows)
+    k, share = (np.bincount(group) ** 2).sum() / n, np.array([(places == b).mean() for b in bins])
+    if len(bins) == 1:
+        assert found == pytest.approx(k)
+        return
+    alone, spread = np.diag(share) - np.outer(share, share), 0.0
+    for each in names:
+        own = places[group == each]
+        apart = np.array([(own == b).sum() for b in bins]) - len(own) * share
+        spread = spread + len(names) * np.outer(apart, apart) / n
+    spread = (spread + 2.0 * k * alone) / (len(names) + 2.0)
+    effects = np.linalg.eigvals(np.linalg.pinv(alone) @ spread).real
+    free = effects.sum() ** 2 / (effects**2).sum()
+    limits = stats.chi2.isf(0.001, [free, len(bins) - 1])
+    assert found == pytest.approx(
+        max((effects**2).sum() / effects.sum() * limits[0] / limits[1], 1)
+    )
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(("size", "alike"), [(10, 0.5), (10, 1.0), (50, 0.2), (50, 0.9)])
+def test_rows_of_groups_exceed_the_index_by_chance_as_rarely_as_is_said(size, alike):
+    random, exceeded, edges = np.random.default_rng(0), {True: 0, False: 0}, stats.norm.ppf
+    for is_known in [True, False] * 60:
+        (old, group), (new, _) = (
+            in_groups(random, n // size, size, alike)
+            for n in (3000, 10 * size if size > 10 else 300)
+        )
+        before, now = (np.searchsorted(edges(np.arange(1, 10) / 10), each) for each in (old, new))
+        times = column_drift.rows_alike_in_bins(before, group) if is_known else 1.0
+        counts = [np.bincount(each, minlength=10) / times for each in (now, before)]
+        chance = column_drift.IndexByChance.of(*counts, 0.02)
+        exceeded[is_known] += chance.is_exceeded_by(
+            column_drift.population_stability_index(*counts)
+        )
+    assert exceeded[True] <= 5  # 1.2 are expected
+    assert exceeded[False] >= 10
+
+
+def test_a_file_of_other_groups_has_not_moved_and_a_shift_is_found(tmp_path):
+    random = np.random.default_rng(0)
+
+    def table(n_groups, shift=0.0):
+        x, group = in_groups(random, n_groups, 10, 0.8)
+        y = (x + random.normal(size=len(x)) > 2.4).astype(int)
+        town = random.choice(["a", "b", "c", "d"], n_groups)[group]
+        return pl.DataFrame({"x": x + shift, "town": town, "patient": group, "y": y})
+
+    table(300).write_csv(tmp_path / "old.csv")
+    words = ("-t", "y", *QUICK, "--groups", "patient", "-o", tmp_path / "m")
+    run("fit", tmp_path / "old.csv", *words)
+    model, new = load_model(tmp_path / "m"), tmp_path / "new.csv"
+    alike = model.facts.training.rows_alike
+    assert (alike["town"], alike["x"] > 2.0) == (pytest.approx(10.0), True)
+    for shift in [0.0] * 12 + [1.5]:
+        table(40, shift).write_csv(new)
+        assert monitor_file(model, new).drift.is_far == (shift > 0.0)
+    table(40).with_columns(town=None).write_csv(new)
+    assert [each.name for each in monitor_file(model, new).drift.moved] == ["town"]
 
 
 def test_alert_rate_has_intervals_within_the_exact_ones():

@@ -5,6 +5,7 @@ it. Others are fitted on a part of the rows, judged on the rest, and fitted agai
 """
 
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -27,7 +28,9 @@ from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.dealing import check_days
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
+from rareclass.metrics.column_drift import rows_alike_in_bins
 from rareclass.metrics.intervals import widened
+from rareclass.model.columns import TrainedColumn
 from rareclass.model.decisions import decision_of
 from rareclass.model.facts import (
     ModelFacts,
@@ -186,6 +189,10 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     calibration = getattr(model, "calibration_", None)
     stored = method.as_stored(model)
     content = Model(encoder, stored, facts, thresholds, calibration, held_out=light, cases=cases)
+    if trained_on.groups is not None:
+        alike = _rows_alike(content.trained, trained_on)
+        training = replace(task.facts(estimate, trained_on), rows_alike=alike)
+        content = replace(content, facts=replace(facts, training=training))
     if settings.prevalence is not None and calibration is None:
         notes.append(f"{setting('prevalence')} has no effect: the model has no probabilities.")
     elif settings.prevalence is not None:
@@ -412,6 +419,18 @@ class _Training:
             n_learned=n_learned,
             n_learned_rare=n_rare,
         )
+
+
+def _rows_alike(columns: Sequence[TrainedColumn], data: TrainingSet) -> dict[str, float]:
+    """Return how many rows of groups count as one, by column (`rows_alike_in_bins`)."""
+    assert isinstance(data.rows, pl.DataFrame)
+    assert data.groups is not None
+    group = np.unique(data.groups, return_inverse=True)[1]
+    return {
+        each.name: rows_alike_in_bins(each.bins.places(data.rows[each.name]), group, data.weight)
+        for each in columns
+        if each.name in data.rows.columns
+    }
 
 
 def _no_held_out_rows(settings: FitSettings) -> InputError:

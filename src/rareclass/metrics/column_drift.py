@@ -5,13 +5,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
+
+from rareclass.metrics.intervals import MADE_UP
 
 MOVED, MOVED_FAR = 0.1, 0.25
 """Indices from which on practice says "moved somewhat" and "moved far" (Siddiqi 2006, ch. 6)."""
 # Of more rows, n N / (n + N), chance alone gives an index far below `MOVED`: chi-squared will do.
 _MANY_ROWS = 5_000
+# Chance of an index at which rows of groups are counted: about that of one column of ten.
+_TAIL = 0.001
 # Steps of an index up to so many times that of chi-squared.
 _STEPS, _TOP = 512, 2.5
 
@@ -128,6 +132,40 @@ class IndexByChance:
             transformed *= np.fft.rfft2(table.reshape(around, _STEPS))
         found = np.maximum(np.fft.irfft2(transformed, (around, _STEPS))[n % around], 0.0)
         return found / found.sum()
+
+
+def rows_alike_in_bins(
+    places: NDArray[np.intp], group: NDArray[np.intp], weight: NDArray[np.float64] | None = None
+) -> float:
+    r"""Rows of groups that count as one, of which the index by chance is that of so many fewer.
+
+    With a group's :math:`a_{gb}` of :math:`n_g` rows in a bin of share :math:`p_b`, and k the mean
+    size of a row's group, the shares of G groups vary by
+
+    .. math:: V = \frac{1}{G + 2} \Big( \frac{G}{n} \sum_g (a_g - n_g p) (a_g - n_g p)^\top
+        + 2 k D \Big), \quad D = \mathrm{diag}(p) - p p^\top
+
+    (two more groups of rows all alike, as in `trials_of_groups`). The index is a sum of chi-squared
+    numbers with the eigenvalues of :math:`D^- V`, here one with their sum and sum of squares (Rao
+    and Scott 1981, "The analysis of categorical data from complex sample surveys", JASA 76).
+    `places` and `group` are codes of each row, `weight` its copies. O(n + groups x bins).
+
+    >>> rows_alike_in_bins(np.array([0, 0, 1, 1] * 50), np.arange(200) // 2)
+    2.0
+    """
+    n_bins = int(places.max()) + 1
+    table = np.bincount(group * n_bins + places, weight, (int(group.max()) + 1) * n_bins)
+    table = table.reshape(-1, n_bins)[:, np.bincount(places, weight, n_bins) > 0.0]
+    size, share = table.sum(axis=1), table.sum(axis=0) / table.sum()
+    n_groups, k = float((size > 0.0).sum()), float(size @ size / size.sum())
+    if len(share) < 2:
+        return k
+    apart, alone = table - np.outer(size, share), np.diag(share) - np.outer(share, share)
+    spread = n_groups * (apart.T @ apart) / size.sum() + MADE_UP * k * alone
+    effects = spread / (n_groups + MADE_UP) / np.sqrt(np.outer(share, share))
+    total, squares = float(np.trace(effects)), float(np.square(effects).sum())
+    limits = special.chdtri([total**2 / squares, len(share) - 1.0], _TAIL)
+    return max(squares / total * float(limits[0] / limits[1]), 1.0)
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ _STEPS = 60  # of a bisection
 # Sums of fractional weights that are equal on paper differ by rounding.
 EQUAL = 1e-12
 # Groups of like rows that are added to those of a sample: few groups show little of how alike.
-_MADE_UP = 2.0
+MADE_UP = 2.0
 _EQUAL = 1e-9
 
 
@@ -349,8 +349,8 @@ def trials_of_groups(
     alike = np.atleast_1d(squares) / np.maximum(every, tiny)
     some = (share > EQUAL) & (share < 1.0 - EQUAL)
     variance = np.where(some, every * share * (1.0 - share), 1.0)
-    effect = n_groups * np.where(some, spread / variance, alike) + _MADE_UP * alike[-1]
-    trials: FloatArray = every * (n_groups + _MADE_UP) / np.maximum(effect, tiny)
+    effect = n_groups * np.where(some, spread / variance, alike) + MADE_UP * alike[-1]
+    trials: FloatArray = every * (n_groups + MADE_UP) / np.maximum(effect, tiny)
     return trials
 
 

@@ -4,8 +4,9 @@ Bins are tenths of the numbers, or the commonest words and all others; cells unl
 empty cells. Scores are a column like others. `rareclass.model.drift` counts new rows in them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -27,50 +28,77 @@ _N_BINS = 10
 _MOST_WORDS = 20
 
 
+class Bins:
+    """Bins of a column's cells, one more for cells that are unlike training, and one for empty."""
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return 1
+
+    def places(self, cells: pl.Series) -> NDArray[np.intp]:
+        """Find the bin of each cell; `n_bins` where it is unlike training, one more where empty."""
+        raise NotImplementedError
+
+    def counts(self, cells: pl.Series) -> Floats:
+        """Count cells in each bin, unlike training, and empty."""
+        return np.bincount(self.places(cells), minlength=self.n_bins + 2).astype(np.float64)
+
+
 @dataclass(frozen=True)
-class NumberBins:
+class NumberBins(Bins):
     """Bins of numbers between inner edges; those beyond `low` and `high` are unlike training."""
 
     edges: Floats
     low: float = -np.inf
     high: float = np.inf
 
-    def counts(self, cells: pl.Series) -> Floats:
-        """Count cells in each bin, beyond, and empty."""
+    @property
+    def n_bins(self) -> int:
+        """One more than there are edges."""
+        return len(self.edges) + 1
+
+    def places(self, cells: pl.Series) -> NDArray[np.intp]:
+        """Find the bin of each cell."""
         is_text = cells.dtype == pl.String  # a stream reads all cells as text
         numbers = numbers_in(cells, truth=TRUTH_SPELLINGS) if is_text else cells
         values = numbers.cast(pl.Float64, strict=False).to_numpy()
-        present = values[~np.isnan(values)]
-        inside = present[(present >= self.low) & (present <= self.high)]
-        places = np.searchsorted(self.edges, inside, side="right")
-        found = np.bincount(places, minlength=len(self.edges) + 1).astype(np.float64)
-        return np.append(found, [len(present) - len(inside), len(values) - len(present)])
+        found = np.searchsorted(self.edges, values, side="right")
+        found[(values < self.low) | (values > self.high)] = self.n_bins
+        found[np.isnan(values)] = self.n_bins + 1
+        return found
 
 
 @dataclass(frozen=True)
-class WordBins:
+class WordBins(Bins):
     """A bin for each of the commonest words and one for the others; unknown ones are unlike."""
 
     known: KnownWords
     n_common: int
 
-    def counts(self, cells: pl.Series) -> Floats:
-        """Count cells in each bin, of unknown words, and empty."""
-        words = cells.cast(pl.String).drop_nulls().alias("word").value_counts(name="n")
-        names, numbers = words["word"].to_list(), words["n"].to_numpy()
-        levels = self.known.levels(np.array(names, object))
-        places = np.where(levels > self.known.n_known, -1, np.minimum(levels, self.n_common))
-        found = np.bincount(places + 1, numbers, self.n_common + 2)
-        return np.concatenate([found[1:], [found[0], cells.null_count()]])
+    @property
+    def n_bins(self) -> int:
+        """One more than there are common words."""
+        return self.n_common + 1
+
+    def places(self, cells: pl.Series) -> NDArray[np.intp]:
+        """Find the bin of each cell."""
+        words = cells.cast(pl.String)
+        levels = self.known.levels(words.to_numpy())
+        found = np.where(
+            levels > self.known.n_known, self.n_bins, np.minimum(levels, self.n_common)
+        )
+        found[words.is_null().to_numpy()] = self.n_bins + 1
+        return found
 
 
 @dataclass(frozen=True)
-class PresentOrEmpty:
+class PresentOrEmpty(Bins):
     """A bin for whatever is there: of dates and texts."""
 
-    def counts(self, cells: pl.Series) -> Floats:
-        """Count cells that are there, none that are unlike, and empty ones."""
-        return np.array([len(cells) - cells.null_count(), 0.0, cells.null_count()])
+    def places(self, cells: pl.Series) -> NDArray[np.intp]:
+        """Find the bin of each cell."""
+        return 2 * cells.is_null().to_numpy()
 
 
 class TrainedColumn(NamedTuple):
@@ -78,11 +106,12 @@ class TrainedColumn(NamedTuple):
 
     name: str
     kind: str
-    bins: NumberBins | WordBins | PresentOrEmpty
+    bins: Bins
     counts: Floats | None  # training rows by bin, unlike all others, empty; None where not known
     missing: float | None  # share of empty cells, where it is known
     reading: CellReading | None = None  # of a column that is not learned from
     n_alone: float = 0.0  # training rows whose number, learned by its value, no other row has
+    alike: float = 1.0  # rows that count as one in `counts`, as rows of a group are alike
 
 
 def type_text(kind: str) -> str:
@@ -108,10 +137,12 @@ def trained_columns(
     n_rows: int | None,
     statistics: TableStatistics | None,
     held_out: ScoredRows | None,
+    alike: Mapping[str, float] = MappingProxyType({}),
 ) -> list[TrainedColumn]:
     """Return the columns that were `used`, those of one value, and the scores of rows held out.
 
-    `columns` are all of the training table of `n_rows` rows.
+    `columns` are all of the training table of `n_rows` rows, of which so many are `alike`, by the
+    name of a column, that they count as one.
     """
     bins = {} if statistics is None else _distributions(statistics)
     found = [_trained(each, n_rows, bins.get(each.name)) for each in used]
@@ -126,6 +157,7 @@ def trained_columns(
             of_word = WordBins(KnownWords().fit(words), len(words))
             about = (of_word, counts, float(is_empty), column.reading)
             found.append(TrainedColumn(column.name, column.kind, *about))
+    found = [each._replace(alike=alike.get(each.name, 1.0)) for each in found]
     return found if held_out is None else [*found, _trained_scores(held_out)]
 
 
@@ -188,7 +220,8 @@ def _trained_scores(held_out: ScoredRows) -> TrainedColumn:
     edges, shares = tenths(values, np.cumsum(of_each) - of_each / 2.0)
     effective = float(weight.sum() ** 2 / (weight @ weight))
     counts = np.append(effective * shares, [0.0, 0.0])
-    return TrainedColumn(SCORES, SCORES, NumberBins(edges), counts, 0.0)
+    alike = 1.0 if held_out.group is None else held_out.cuts().alike
+    return TrainedColumn(SCORES, SCORES, NumberBins(edges), counts, 0.0, alike=alike)
 
 
 def tenths(knots: Floats, ranks: Floats) -> tuple[Floats, Floats]:

@@ -203,16 +203,17 @@ def _compared(
     about = (trained.name, trained.kind, trained.missing)
     if found is None:
         return ColumnDrift(*about, is_absent=True)
-    n = max(found.sum(), 1.0)
+    n, before = max(found.sum(), 1.0), trained.counts
     share, empty = max(outside, float(found[-2] / n)), float(found[-1] / n)
-    before = trained.counts
     if before is None or not before.sum():
         is_unlike = share > MOST_UNLIKE or (trained.missing == 0.0 and empty > MOST_UNLIKE)
         return ColumnDrift(*about, empty, share, is_unlike=is_unlike)
     is_there = found + before > 0
+    found, before, n = found / trained.alike, before / trained.alike, n / trained.alike
+    then = max(float(before[-2]), trained.n_alone / trained.alike)
     is_unlike = any(
-        _exceeds(now, n, then, float(before.sum()), _OF_SHARES * error)
-        for now, then in ((share * n, max(before[-2], trained.n_alone)), (found[-1], before[-1]))
+        _exceeds(now, n, before_now, float(before.sum()), _OF_SHARES * error)
+        for now, before_now in ((share * n, then), (float(found[-1]), float(before[-1])))
     )
     return ColumnDrift(
         *about,

@@ -215,6 +215,8 @@ class TrainingFacts:
     # Rows that the saved model learned from, copies included, and rare ones; None: all.
     n_learned: int | None = None
     n_learned_rare: int | None = None
+    # Rows that count as one in the distribution of a column, as rows of a group are alike.
+    rows_alike: dict[str, float] = field(default_factory=dict)
 
     def learned_text(self) -> str:
         """Say from how many rows the saved model learned."""

@@ -149,7 +149,9 @@ class TableScorer:
             return list(self.counted)
         with self.naming_file():
             statistics = self.encoder.statistics_
-            return trained_columns(facts.columns, used, facts.n_rows, statistics, self.held_out)
+            alike = {} if facts.training is None else facts.training.rows_alike
+            of_training = (facts.columns, used, facts.n_rows, statistics, self.held_out)
+            return trained_columns(*of_training, alike)
 
     def new_summary(self) -> InputSummary:
         """Return a summary of no rows that compares what it is given with training."""
