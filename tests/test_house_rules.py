@@ -38,14 +38,14 @@ MOST_CODE = {
     "ensemble": 2901,
     "estimators": 351,
     "explain": 353,
-    "fit": 1817,
+    "fit": 1833,
     "folds": 458,
     "hunt": 850,
     "hyperball": 1857,
     "kernels": 590,
     "labels": 870,
-    "metrics": 2100,
-    "model": 3931,
+    "metrics": 2118,
+    "model": 3954,
     "moments": 1536,
     "online": 2318,
     "ranking": 3640,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1892,
     "tables": 4017,
 }
-MOST_LINES = {"src/rareclass": 72_782, "tests": 53_894, "benchmarks": 17_803}
+MOST_LINES = {"src/rareclass": 72_877, "tests": 53_970, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
