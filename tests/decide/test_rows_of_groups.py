@@ -157,6 +157,21 @@ def test_rows_count_as_many_whatever_their_classes(table):
         assert (of_one.rare_trials, of_one.majority_trials)[one] == 0.0
 
 
+@pytest.mark.parametrize("size", [30, 300, 3000])
+def test_one_large_group_breaks_no_budget(size):
+    """Whether the other rows are counted one by one or as much alike as those of the group."""
+    random, rows = np.random.default_rng(0), 4000 + size
+    group, times = np.append(np.arange(4000), np.full(size, -1)), np.arange(rows) % 6 * 1.0
+    scores, y = np.append(random.normal(size=4000), np.full(size, -1.0)), np.arange(rows) % 99 == 0
+    for rule, given in (
+        (ThresholdRule.max_alerts(20, rows=1000), {}),
+        (ThresholdRule.max_alerts(20), {"time": times}),
+    ):
+        chosen = rule.choose(y, scores, groups=group, **given)
+        units = 6 if given else rows / 1000
+        assert chosen.alerts <= 20 * units
+
+
 def test_a_day_whose_rare_rows_are_all_found_is_never_worse():
     group, rare = np.repeat(np.arange(6), 3), np.tile([True, True, False], 6)
     day = [1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 0, 1, 1, 2, 2, 0, 2, 2]

@@ -153,7 +153,8 @@ class AtMostAlerts(Constraint):
     held-out rows and N to come, all drawn alike, the number of those to come that score above the
     (m + 1)-th highest held-out score is beta-binomial with (N, m + 1, n - m), whatever the
     distribution of scores. m is the greatest for which at most `number` has the confidence. Where
-    as many rows of groups as c count as one, n, N and `number` are divided by c.
+    as many rows of groups as c count as one, it also has it with n, N and `number` divided by c:
+    rows that score high may be of groups or not.
 
     With times, the prediction limit of days that differ (`AlertsAPeriod`) is within `number`, too.
 
@@ -183,12 +184,16 @@ class AtMostAlerts(Constraint):
             rare, majority = (upper_bound(*each, error / 4.0) for each in held.tests)
             most = np.minimum(prevalence * rare + (1.0 - prevalence) * majority, 1.0)
 
-        def keeps(cut: int, number: int) -> bool:
+        def keeps_of(cut: int, number: int, c: float) -> bool:
+            """Keep the number where c rows count as one."""
+            few, rows, trials = number / c, self.rows / c, n * alike / c
             if most is None:
-                few, rows = math.floor(number / alike), self.rows / alike
-                return _beta_binomial(few, rows, float(rate[cut]) * n, n) >= confidence
-            over = 1.0 - chance_of_at_most(number / alike, self.rows / alike, most[cut])
-            return bool(over <= error / 2.0)
+                above = float(rate[cut]) * trials
+                return _beta_binomial(math.floor(few), rows, above, trials) >= confidence
+            return bool(1.0 - chance_of_at_most(few, rows, most[cut]) <= error / 2.0)
+
+        def keeps(cut: int, number: int) -> bool:
+            return all(keeps_of(cut, number, c) for c in (1.0, alike))
 
         procedure = EXCHANGEABLE_ROWS if most is None else TWO_CLASSES
         found = _lowest(keeps, len(rate) - 1, self.number, self.rows, procedure)
@@ -246,11 +251,13 @@ class AtMostAlertsAPeriod(Constraint):
             procedure = EXCHANGEABLE_PERIODS.format(period=self.period)
             cut = held.at(limits[place - 1])
             return ChosenCut(cut, True, self.number, self.number, procedure, True)
-        share, above = n / (n + 1.0), n * alerts.mean / held.alike
+        share, above = n / (n + 1.0), n * alerts.mean
 
         def keeps(cut: int, number: int) -> bool:
-            few = math.floor(number / held.alike)
-            return bool(special.betainc(above[cut] + 1.0, few + 1.0, share) >= confidence)
+            alike = np.array([1.0, held.alike])
+            few = np.floor(number / alike)
+            chance = special.betainc(above[cut] / alike + 1.0, few + 1.0, share)
+            return bool((chance >= confidence).all())
 
         found = _lowest(keeps, len(above) - 1, self.number, 2**40, POISSON)
         within = alerts.cut_within(self.number, 1.0, confidence)
