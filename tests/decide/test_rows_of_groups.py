@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special
+from scipy import special, stats
 
 from decide.test_threshold_rules import APART, Rule, prevalence_free, scored, true_precision
 from draws import draws, thorough
@@ -69,6 +69,7 @@ def test_rows_of_groups_count_by_their_design_effect(table):
     assert held.alike == pytest.approx(len(y) / held.row_trials)
     # Copies of a row are rows of its group.
     copies = np.random.default_rng(0).integers(1, 4, len(y))
+    copies[np.argmin(y)] = 1  # or else the majority was thinned
     weighed = HeldOutCuts.read(y, scores, copies, groups=groups)
     y, scores, groups = (np.repeat(each, copies) for each in table)
     copied = HeldOutCuts.read(y, scores, groups=groups)
@@ -156,6 +157,27 @@ def test_rows_count_as_many_whatever_their_classes(table):
         of_one = HeldOutCuts.read(0 * y + one, scores, groups=groups, to_count=True)
         assert (of_one.row_trials, of_one.row_unit) == (held.row_trials, held.row_unit)
         assert (of_one.rare_trials, of_one.majority_trials)[one] == 0.0
+
+
+@pytest.mark.parametrize("weight", [20.0, 20.37])
+def test_rows_of_a_thinned_majority_are_no_copies(weight):
+    """Rules keep what they say, and intervals hold, where each majority row stands for twenty."""
+    random, kept, held = np.random.default_rng(0), [], []
+    for _ in range(60):
+        y = np.arange(1380) < 400
+        scores = random.normal(size=1380) + 2.5 * y
+        for rule in (ThresholdRule.min_precision(0.3), ThresholdRule.max_fpr(0.005)):
+            chosen = rule.choose(y, scores, np.where(y, 1.0, weight))
+            recall, false = stats.norm.sf(chosen.threshold - np.array([2.5, 0.0]))
+            precision = 400 * recall / (400 * recall + 980 * weight * false)
+            of_precision = chosen.measure == "precision"
+            kept.append(not chosen.met or (precision >= 0.3 if of_precision else false <= 0.005))
+            of_false = chosen.false_positive_rate
+            held.append(
+                chosen.precision.low <= precision and of_false.low <= false <= of_false.high
+            )
+    assert np.mean(kept) >= 0.9
+    assert np.mean(held) >= 0.83  # of 90 %
 
 
 @pytest.mark.parametrize("size", [30, 300, 3000])

@@ -185,8 +185,9 @@ class ThresholdRule:
             Higher means rarer.
         sample_weight : array-like of shape (n,), optional
             Copies that each row stands for, each as independent as a row; 0 leaves it out. Weights
-            that are not whole count as so many rows as have the same variance
-            (``(sum w)**2 / sum w**2``), and the guarantee is approximate.
+            that are not whole, or of a thinned majority (multiples of 10 where one row in 10 was
+            drawn), count as so many rows as have the same variance (``(sum w)**2 / sum w**2``), and
+            the guarantee is approximate.
         costs : mapping of str to array-like of shape (n,), optional
             Costs of each row, by the names that `least_cost` was given.
         time : array-like of shape (n,), optional

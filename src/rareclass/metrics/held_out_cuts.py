@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, counted
-from rareclass.metrics.intervals import EQUAL, trials_of_groups
+from rareclass.metrics.intervals import EQUAL, row_units, trials_of_groups
 from rareclass.metrics.scored_classes import FloatArray, amount_column, group_codes, split_scores
 
 Test = tuple[float, float]
@@ -20,9 +20,10 @@ GROUPED = "rows of a group, or duplicates of a row, are not independent of each 
 class HeldOutCuts(NamedTuple):
     """Rows of weight above 0, the highest score first, and the d + 1 cuts between distinct scores.
 
-    Cut 0 has no row above, cut d all. Weights are copies. Where they are not whole, rows count as
-    so many trials of a test as have the same variance (Kish): ``(sum w)**2 / sum w**2``. Rows of
-    groups count as `trials_of_groups` says.
+    Cut 0 has no row above, cut d all. Weights are copies. Where they are not whole, or the majority
+    was thinned (`row_units`), rows count as so many trials of a test as have the same variance
+    (Kish): ``(sum w)**2 / sum w**2``; those called, rare ones included, as no more than drawn rows
+    of their weight. Rows of groups count as `trials_of_groups` says.
     """
 
     is_rare: np.ndarray  # shape (n,)
@@ -74,8 +75,8 @@ class HeldOutCuts(NamedTuple):
                 "apart.",
                 "Look at the model that made them.",
             )
-        ends = steps(value)
-        whole = bool((weight == np.round(weight)).all())
+        ends, units = steps(value), row_units(is_rare, weight)
+        whole = bool((weight == np.round(weight)).all()) and units[1] == 1.0
         rare, majority = (_above(np.where(is_rare == one, weight, 0.0), ends) for one in (1, 0))
         squares = weight if whole else weight**2
         moments = None
@@ -85,6 +86,8 @@ class HeldOutCuts(NamedTuple):
 
             moments = read_times(time, n_rows)[rows]
         trials = (rare + majority) ** 2 / np.maximum(_above(squares, ends), _TINY)
+        # Where all rows called are rare, the others are known to one drawn row of theirs.
+        trials = np.minimum(trials, (rare + majority) / max(units))
         of_classes = [
             float(weight[each].sum() ** 2 / max(squares[each].sum(), _TINY))
             for each in (is_rare, ~is_rare)
