@@ -249,12 +249,13 @@ class _Side(NamedTuple):
     ) -> Self:
         """Sort the rows of a side.
 
-        Except by plain weights, the highest rows down to the first unknown one are fixed, and so
-        are all rows of a side of which every row is known.
+        Except by plain weights, rows that stand for no other, the highest ones down to the first
+        unknown one, and all rows of a side of which every row is known are fixed.
         """
         known = sample.y >= 0
         fixed = (sample.weight > 0.0) & (sample.spread == 0.0)
         if method is not CheckMethod.WEIGHTS:
+            fixed |= known & (sample.weight > 0.0) & (sample.weight <= 1.0)
             unknown = score[~known]
             fixed |= known & (score > (unknown.max() if len(unknown) else -np.inf))
             if known[mask].all():
