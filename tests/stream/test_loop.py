@@ -46,7 +46,7 @@ class OneRowAtATime:
         self.held = {}
         self.early = {}
         self.learned = {}  # by the order of ids, as many as are held
-        self.dropped = self.rare = 0
+        self.dropped = self.rare = self.rest = 0
         self.scores = []
         self.rejected = []
 
@@ -62,8 +62,7 @@ class OneRowAtATime:
             row = np.zeros((1, self.learner.n_features_in_))
             row[0, : len(vector)] = vector
             self.learner.test_then_train(row, [label])
-            self.window.add([score], [label == 1.0])
-            self.rare += label == 1.0
+            self.judge(score, label)
             self.early.pop(name, None)
             self.remember(self.learned, name, label)
             return
@@ -85,15 +84,20 @@ class OneRowAtATime:
             self.learner.add_features(X.shape[1] - self.learner.n_features_in_)
         (score,) = self.learner.test_then_train(X, [np.nan if label is None else label])
         if label is not None:
-            self.window.add([score], [label == 1.0])
-            self.rare += label == 1.0
+            self.judge(score, label)
             self.remember(self.learned, name, label)
             return
         self.scores.append((number, name, score))
         if len(self.held) == self.options.hold:
             del self.held[next(iter(self.held))]
             self.dropped += 1
-        self.held[name] = (X[0], score)
+        self.held[name] = (X[0], score if self.rare and self.rest else np.nan)
+
+    def judge(self, score, label):
+        if not np.isnan(score):  # by what has learned from both classes, where the row waited
+            self.window.add([score], [label == 1.0])
+        self.rare += label == 1.0
+        self.rest += label == 0.0
 
     def remember(self, labels, name, label):
         labels.pop(name, None)
@@ -216,9 +220,9 @@ def test_a_label_takes_the_row_as_it_was_when_it_came(tmp_path):
     found, expected = outcome(tmp_path / "late"), outcome(tmp_path / "at_once")
     assert found["state"].counters.labelled == 61
     assert found["scores"]["id"] == ["a"]
-    assert found["scores"]["score"] == [0.0]  # nothing had been learned yet
-    assert found["state"].window.rows()[0][30] == 0.0
-    assert expected["state"].window.rows()[0][30] != 0.0
+    assert found["scores"]["score"] == [0.0]  # nothing had been learned yet: no score to judge by
+    assert len(found["state"].window.rows()[0]) == 60
+    assert len(expected["state"].window.rows()[0]) == 61
     assert "country=FR" not in found["state"].encoder.feature_names
 
 

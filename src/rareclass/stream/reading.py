@@ -135,7 +135,10 @@ def _joined(batches: list[Batch], n_rows: int) -> Batch:
 
 @dataclass(slots=True, eq=False)
 class HeldRow:
-    """A row whose label is not known yet, encoded and scored as it was when it came."""
+    """A row whose label is not known yet, encoded and scored as it was when it came.
+
+    The score is NaN where rows of both classes had not been learned from by then.
+    """
 
     vector: NDArray[np.float64] = field(default_factory=lambda: _NOT_YET)
     score: float = 0.0

@@ -190,14 +190,18 @@ class StreamState:
             else:
                 rows[place, : len(waited.vector)] = waited.vector
         scores = self._test_then_train(rows, arrivals, born)
+        labels, counters = arrivals.labels, known.counters
+        n_rest = counters.labelled - counters.rare + np.cumsum(labels == 0.0)
+        learned = (counters.rare + np.cumsum(labels == 1.0) > 0) & (n_rest > 0)
         for place, row in arrivals.held:
             # As wide as when the row came.
             row.vector = rows[place, : np.searchsorted(born, place, side="right")].copy()
-            row.score = float(scores[place])
+            row.score = float(scores[place]) if learned[place] else np.nan
         for place, waited in arrivals.waited_for:
             scores[place] = waited.score
-        labelled = ~np.isnan(arrivals.labels)
-        known.best.add(known.window, scores[labelled], arrivals.labels[labelled] == 1.0)
+        # Scores by what had learned from one class, or none, tell nothing of later ones.
+        judged = ~np.isnan(labels) & ~np.isnan(scores)
+        known.best.add(known.window, scores[judged], labels[judged] == 1.0)
         return encoded, scores
 
     def _test_then_train(self, rows: Floats, arrivals: Arrivals, born: NDArray[np.int64]) -> Floats:
