@@ -117,6 +117,16 @@ def test_chance_is_hardly_ever_a_fall(apart):
     assert n_told <= 2
 
 
+def test_fewer_rare_rows_that_rank_as_well_are_no_fall():
+    best, window, told = BestWindows(), Window(WINDOW, top=50), []
+    for n_rare, apart in ((60, 4.0), (15, 4.0), (60, 4.0), (60, 0.5)):
+        rare = np.arange(WINDOW) < n_rare
+        window.add(np.random.default_rng(0).normal(size=WINDOW) + apart * rare, rare)
+        told.append([fall.measure for fall in best.falls(window)])
+        best.look(window)
+    assert told == [[], [], [], ["auc", "precision_at_k"]]
+
+
 def test_windows_of_one_class_and_windows_that_are_not_full_are_passed_over():
     best, window = BestWindows(), Window(WINDOW, top=50)
     window.add(np.zeros(WINDOW), np.zeros(WINDOW, bool))

@@ -123,8 +123,9 @@ class BestWindows:
     The best of many windows is high by chance as well: the last is compared with each of the K
     windows before, and the interval of the difference has the level ``1 - ERROR / K``
     (Bonferroni). Of AUC it comes from DeLong's intervals of both windows, of precision at k from
-    `precision_interval`, by Zou's method, the windows being independent. Best windows are kept
-    whole: 9 bytes a row of each.
+    `precision_interval`, by Zou's method, the windows being independent; that of a window with
+    fewer rare rows than the best one is not judged. Best windows are kept whole: 9 bytes a row of
+    each.
     """
 
     def __init__(self) -> None:
@@ -165,6 +166,8 @@ class BestWindows:
         level = 1.0 - ERROR / self._n_windows
         found = []
         for measure, best in self._best.items():
+            if measure == "precision_at_k" and rare.sum() < best.rare.sum():
+                continue  # among fewer rare rows it is lower, however these are ranked
             now = _interval(measure, scores, rare, window.top, level)
             if now.value >= best.value:
                 continue
