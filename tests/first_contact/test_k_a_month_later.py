@@ -14,6 +14,7 @@ from command_line import QUICK, complaint, fit_in, invoke, json_of, run
 from faults import refused
 from rareclass import errors
 from rareclass.cli.command import BAD_INPUT, MOVED_FAR
+from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.errors import ErrorKind, command_line, name_hint, nearest_name
 from rareclass.folds.dealing import check_days
 from rareclass.model.drift import refuse_drift
@@ -264,7 +265,8 @@ TIMES = [
     ("n", np.sort(DAYS), None),
     ("n", DAYS + 20_000, None),  # since 1970
     ("day", np.datetime64("2026-01-01") + np.arange(30), None),  # one row a day
-    ("second", np.arange(30.0) * 86_400, "30 different days"),
+    ("day", np.arange(43_000.0, 43_030.0), None),  # of a spreadsheet
+    ("timestamp", 1.7e9 + np.arange(30.0) * 86_400, "6,860 years"),
     *((name, AGES, "") for name in ("age", "holiday", "amount", "percentage")),
 ]
 
@@ -276,6 +278,17 @@ def test_which_columns_are_times(column, time, fault):
         return
     with refused(ErrorKind.SETTING, column=column, says=fault):
         check_days(time, "--time", column)
+
+
+def test_seconds_are_no_days_in_python_either():
+    y, scores, seconds = np.arange(60) < 9, np.arange(60.0), 1.7e9 + 3600.0 * np.arange(60)
+    with refused(ErrorKind.SETTING, column="time", says="years"):
+        ThresholdRule.max_alerts(3).choose(y, scores, time=seconds)
+    plain, timed = (
+        ThresholdRule.max_alerts(3, rows=50).choose(y, scores, time=time)
+        for time in (None, seconds)
+    )
+    assert plain.threshold == timed.threshold
 
 
 @pytest.mark.parametrize("dated", ["all", 0, 1])

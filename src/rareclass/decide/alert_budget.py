@@ -14,7 +14,8 @@ import numpy as np
 from scipy import special
 
 from rareclass.decide.constraints import HELD_OUT, ChosenCut, Constraint, Share
-from rareclass.errors import ErrorKind, counted
+from rareclass.errors import ErrorKind, counted, setting
+from rareclass.folds.dealing import are_days, check_days
 from rareclass.metrics.held_out_cuts import HeldOutCuts, running_sums
 from rareclass.metrics.intervals import Interval, chance_of_at_most, upper_bound
 from rareclass.metrics.scored_classes import FloatArray
@@ -197,7 +198,7 @@ class AtMostAlerts(Constraint):
 
         procedure = EXCHANGEABLE_ROWS if most is None else TWO_CLASSES
         found = _lowest(keeps, len(rate) - 1, self.number, self.rows, procedure)
-        if held.time is None or most is not None:
+        if held.time is None or most is not None or not are_days(held.time):
             return found
         days = AlertsAPeriod.of(held, held.time, "day")
         length = self.rows / max(float(days.mean[-1]), 1e-9)
@@ -241,6 +242,7 @@ class AtMostAlertsAPeriod(Constraint):
                 f"{self.words}: the {self.period} of each row is not known.",
                 "Pass time=, one date a row, or give the alerts per number of rows.",
             )
+        check_days(held.time, setting("time"), "time")
         alerts = AlertsAPeriod.of(held, held.time, self.period)
         periods, n = alerts.periods, max(alerts.periods.n, 1e-9)
         if confidence is None:

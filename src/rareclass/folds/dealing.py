@@ -13,9 +13,8 @@ from rareclass.parameters import is_number
 
 # The fold of rows that every fold learns from, and none scores.
 ALWAYS_LEARNED = -1
-# Days a row must share, on average, with others: else the column is no time of days.
-_LEAST_A_DAY = 2.0
-_FEW_DAYS = 20
+# Numbers that span more are no days.
+_MOST_DAYS = 36_525.0  # a century
 # Numbers from here on may be dates such as 20240131.
 _FIRST_DATE = 10_000_101
 # Numbers of days from 1980 to 2059, and names of columns of times.
@@ -244,22 +243,28 @@ def days_of(time: np.ndarray) -> np.ndarray:
     return np.unique(day_of(time), return_inverse=True)[1]
 
 
+def are_days(time: np.ndarray) -> bool:
+    """Say whether times are dates, or numbers that may be days: seconds span centuries of these."""
+    return time.dtype.kind == "M" or not len(time) or float(np.ptp(time)) <= _MOST_DAYS
+
+
 def check_days(time: np.ndarray, option: str, column: str) -> None:
-    """Refuse numbers that are no days: hardly two are of one day, as of seconds, or an age.
+    """Refuse numbers that are no days: those of `are_days`, and an age.
 
     Numbers are days where their column is called so, where they are days since 1970, or where they
-    never fall from row to row. Dates are what they are, however few rows a day has.
+    never fall from row to row. Dates are what they are.
     """
     if time.dtype.kind == "M":
         return
-    n_rows, n_days = len(time), len(np.unique(day_of(time)))
-    if n_rows > _FEW_DAYS and n_rows < _LEAST_A_DAY * n_days:
+    if not are_days(time):
+        years = f"{np.ptp(time) / 365.25:,.0f} years"
         raise ErrorKind.SETTING.error(
-            f"{option}: {n_days:,} different days in {n_rows:,} rows. Numbers are taken as days.",
-            "Give dates, or a column of days: seconds divided by 86,400.",
+            f"{option}: its numbers are taken as days, and span {years}.",
+            "Give dates, or a column of days: seconds divided by 86,400, milliseconds by "
+            "86,400,000.",
             column=column,
         )
-    if _TIME_NAME.search(column) is not None or n_rows < 2 or (np.diff(time) >= 0).all():
+    if _TIME_NAME.search(column) is not None or len(time) < 2 or (np.diff(time) >= 0).all():
         return
     low, high = _DAYS_SINCE_1970
     if not ((time >= low) & (time < high)).all():

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, counted
+from rareclass.folds.dealing import read_times
 from rareclass.metrics.intervals import EQUAL, row_units, trials_of_groups
 from rareclass.metrics.scored_classes import FloatArray, amount_column, group_codes, split_scores
 
@@ -79,12 +80,7 @@ class HeldOutCuts(NamedTuple):
         whole = bool((weight == np.round(weight)).all()) and units[1] == 1.0
         rare, majority = (_above(np.where(is_rare == one, weight, 0.0), ends) for one in (1, 0))
         squares = weight if whole else weight**2
-        moments = None
-        if time is not None:
-            # Not at the top: scikit-learn takes seconds to load, and other rules do without.
-            from rareclass.folds.dealing import read_times
-
-            moments = read_times(time, n_rows)[rows]
+        moments = None if time is None else read_times(time, n_rows)[rows]
         trials = (rare + majority) ** 2 / np.maximum(_above(squares, ends), _TINY)
         # Where all rows called are rare, the others are known to one drawn row of theirs.
         trials = np.minimum(trials, (rare + majority) / max(units))

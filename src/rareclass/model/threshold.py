@@ -18,7 +18,7 @@ from rareclass.decide.threshold import (
 )
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.errors import ErrorKind, fit_of_a_rare_class, setting
-from rareclass.folds.dealing import check_days
+from rareclass.folds.dealing import are_days, check_days
 from rareclass.labels.spelling import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
@@ -105,9 +105,10 @@ class DecisionRule:
         costs = {name: costs_of(columns[name], numbers, named[name]) for name in named}
         if time is None or not self.reads_time:
             return RuleValues(costs)
+        moments = times_of(columns[time], numbers, setting("time"))
         if self.needs_time:
-            return RuleValues(costs, time, alert_times(columns[time], numbers))
-        return RuleValues(costs, time, times_of(columns[time], numbers, setting("time")))
+            check_days(moments, setting("time", time), time)
+        return RuleValues(costs, time, moments)
 
     def choose(self, scored: ScoredRows, values: RuleValues = NO_VALUES) -> ChosenThreshold:
         """Choose the threshold; raises `InputError` where these rows cannot judge the rule."""
@@ -391,25 +392,21 @@ def known_time(model: Model) -> str | None:
     return of_budget or (None if training is None else training.time)
 
 
-def alert_times(column: pl.Series, rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Return `times_of` the column that --time names, checked by `check_days`."""
-    time = times_of(column, rows, setting("time"))
-    check_days(time, setting("time", column.name), column.name)
-    return time
-
-
 def dated_rows(rows: ScoredRows, column: pl.Series, is_asked: bool) -> DatedRows:
     """Return those of a file's rows that have a time, in its `column`; all where none has one.
 
-    An empty cell is refused where the column was asked for, and else is of no day.
+    An empty cell is refused where the column was asked for, and else is of no day; so are numbers
+    that are no days.
     """
     places = np.arange(len(rows.y)) if rows.places is None else rows.places
     kept = np.arange(len(places))
     if not is_asked:
         kept = np.flatnonzero(~are_empty(column[places]).to_numpy())
-    if not len(kept):
+    time = times_of(column[places[kept]], places[kept] + 1, setting("time"))
+    if is_asked:
+        check_days(time, setting("time", column.name), column.name)
+    elif not len(kept) or not are_days(time):
         return DatedRows(rows)
-    time = alert_times(column[places[kept]], places[kept] + 1)
     return DatedRows(rows.take(kept), time, len(places) - len(kept))
 
 
