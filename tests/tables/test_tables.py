@@ -11,8 +11,10 @@ import pytest
 from command_line import in_new_process
 from rareclass.encoding.training_table import TypedScratch
 from rareclass.errors import ErrorKind, InputError
+from rareclass.tables.reading import read_cells
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import open_table
+from rareclass.tables.text_columns import CellProfile, reading_of_text
 
 
 def test_rows_are_estimated_well_enough(tmp_path):
@@ -88,8 +90,11 @@ def test_text_is_read_as_it_is_written(tmp_path, text, columns, rows):
     ("separator", "cells", "expected"),
     [
         (";", ["1,5", "-2,25", "3e1"], ["1.5", "-2.25", "3e1"]),
-        (";", ["12,345", "7"], ["12.345", "7"]),
-        ("\t", ["12,345", "7,25"], ["12.345", "7.25"]),
+        (";", ["12,345", "7"], ["12.3450", "7"]),
+        ("\t", ["12,345", "7,25"], ["12.3450", "7.25"]),
+        (";", ["1.234,5", "7,25"], ["1.234,5", "7,25"]),  # thousands: as in every other file
+        (";", ["2.500", "7,25"], ["2.500", "7,25"]),
+        (";", ["0.5", "2.500", "7,25"], ["0.5", "2.500", "7.25"]),
         ("\t", ["12,345", "7"], ["12,345", "7"]),
         (";", ["1,234,567", "7,125"], ["1,234,567", "7,125"]),
         (";", ["1,5 l", "a,1"], ["1,5 l", "a,1"]),
@@ -100,6 +105,21 @@ def test_decimal_commas(tmp_path, separator, cells, expected):
     path = tmp_path / "t.csv"
     path.write_text(f"a{separator}b\n" + "".join(f"{cell}{separator}x\n" for cell in cells))
     assert pl.concat(open_table(path).batches())["a"].to_list() == expected
+
+
+@pytest.mark.parametrize("separator", [";", ",", "\t"])
+def test_thousands_beside_decimal_commas_are_one_number_in_every_file(tmp_path, separator):
+    cells = ["12,5", "2.500", "1.234,5", "850", "12,345"]
+    pl.DataFrame({"x": cells, "y": "a"}).write_csv(tmp_path / "t.csv", separator=separator)
+    read = pl.concat(open_table(tmp_path / "t.csv").batches())["x"]
+    profile = CellProfile()
+    profile.add(read, 1)
+    reading = reading_of_text(profile).reading
+    assert read_cells(read, reading, 1).to_list() == [12.5, 2500.0, 1234.5, 850.0, 12.345]
+    for cell, number in zip(cells, [12.5, 2500.0, 1234.5, 850.0, 12.345], strict=True):
+        few = tmp_path / "few.csv"  # whose own cells say less
+        pl.DataFrame({"x": [cell], "y": "1,5"}).write_csv(few, separator=separator)
+        assert read_cells(pl.concat(open_table(few).batches())["x"], reading, 1).item() == number
 
 
 def test_the_last_suffix_and_the_content_say_the_format(tmp_path):

@@ -13,7 +13,6 @@ import pyarrow.csv as pa_csv
 
 from rareclass.tables import columns_fault
 from rareclass.tables.dialect import (
-    COMMA_CELL,
     ROW_LIMIT,
     SAMPLE_BYTES,
     UNCLOSED,
@@ -23,6 +22,7 @@ from rareclass.tables.dialect import (
     line_ends,
     row_ends,
     tell_fallback,
+    with_points,
 )
 from rareclass.tables.text_reader import TakenRows, TextReader
 
@@ -223,6 +223,4 @@ class CsvReader(TextReader):
         if not frames:
             return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
         frame = pl.concat(frames)
-        if self._dialect is None or not self._dialect.decimal_commas:
-            return frame
-        return frame.select(pl.all().str.replace(f"^{COMMA_CELL}$", "${1}.${2}"))
+        return frame if self._dialect is None else with_points(frame, self._dialect.decimal_commas)

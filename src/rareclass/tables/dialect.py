@@ -29,13 +29,21 @@ MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "u
 NUL = "holds a NUL byte: was the file written completely?"
 UNCLOSED = "a quote is opened and not closed"
 
-# A number with one comma among its digits; without the comma, "$1.$2".
-COMMA_CELL = r"(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)"
+# A number with one comma among its digits. With a point three of them would be thousands, too.
+_COMMA_CELLS = (
+    (r"^(\s*[+-]?\d+),(\d{3})(\s*)$", "${1}.${2}0${3}"),
+    (r"^(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)$", "${1}.${2}"),
+)
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 # 1,234 may be either; 1,234,567 and 1,234.5 can only have thousands set off by commas.
 _MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _SURELY_THOUSANDS = re.compile(
     r"[+-]?[1-9]\d{0,2}(?:,\d{3}){2,}(?:\.\d*)?|[+-]?[1-9]\d{0,2},\d{3}\.\d+"
+)
+# 1.234 may be either where a comma marks decimals; 1.234,5 and 1.234.567 have thousands set off.
+_MAYBE_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
+_SURELY_GROUPED = re.compile(
+    r"[+-]?[1-9]\d{0,2}(?:[.' \u00a0\u202f]\d{3})+,\d+|[+-]?[1-9]\d{0,2}(?:\.\d{3}){2,}"
 )
 _POINT_NUMBER = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
 # Such as sep=; which Excel writes and reads, perhaps in quotes, and with the empty cells of a row.
@@ -55,13 +63,14 @@ def _name_it() -> str:
 class Dialect:
     """How a CSV text is written.
 
-    Where `decimal_commas`, cells such as 1,5 are handed out with a point: 1.5. The header ends
-    with line `header_lines`.
+    Cells such as 1,5 of the columns `decimal_commas` are handed out with a point: 1.5. Columns
+    whose numbers also have thousands set off, as in 1.234,5, are handed out as they stand. The
+    header ends with line `header_lines`.
     """
 
     encoding: str
     separator: str
-    decimal_commas: bool
+    decimal_commas: list[str]
     names: list[str]
     header_lines: int = 0
 
@@ -108,9 +117,20 @@ def dialect_of(title: str, sample: bytes, is_whole: bool, known: TextSettings) -
             TableWarning,
             Finding(FindingKind.COMMENT, {"path": title}),
         )
-    commas = _has_decimal_commas(text, separator)
-    n_lines += said is not None
-    return Dialect(encoding, separator, commas, unique_names(title, names), n_lines)
+    names, n_lines = unique_names(title, names), n_lines + (said is not None)
+    return Dialect(encoding, separator, _decimal_commas(text, separator, names), names, n_lines)
+
+
+def with_points(cells: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Write decimal commas of some columns as points.
+
+    >>> with_points(pl.DataFrame({"a": ["1,5", "12,345", "-1,2e3", "1,2,3"]}), ["a"])["a"].to_list()
+    ['1.5', '12.3450', '-1.2e3', '1,2,3']
+    """
+    found = pl.col([name for name in columns if name in cells.columns])
+    for pattern, plain in _COMMA_CELLS:
+        found = found.str.replace(pattern, plain)
+    return cells.with_columns(found) if columns else cells
 
 
 def encoding_of(sample: bytes) -> str:
@@ -246,20 +266,33 @@ def _header(
     )
 
 
-def _has_decimal_commas(text: str, separator: str) -> bool:
-    """Say whether a comma within digits marks decimals, judged from the first lines.
+def _decimal_commas(text: str, separator: str, names: list[str]) -> list[str]:
+    """Return the columns in which a comma within digits marks decimals, by the first lines.
 
-    Where all that is there could be thousands as well, it does in files that are separated by
-    semicolons: those are written where the comma marks decimals.
+    None where commas set thousands off. Where all that is there could be thousands as well, commas
+    mark decimals in files that are separated by semicolons: those are written where they do.
     """
     if separator == ",":
-        return False
-    cells = [cell.strip() for row in _records(text, separator)[1:5001] for cell in row]
+        return []
+    rows = [[cell.strip() for cell in row] for row in _records(text, separator)[1:5001]]
+    cells = [cell for row in rows for cell in row]
     if any(map(_SURELY_THOUSANDS.fullmatch, cells)):
-        return False
-    if any(_COMMA_NUMBER.fullmatch(c) and not _MAYBE_THOUSANDS.fullmatch(c) for c in cells):
+        return []
+    commas = (_COMMA_NUMBER.fullmatch(c) and not _MAYBE_THOUSANDS.fullmatch(c) for c in cells)
+    if not any(commas) and (separator != ";" or any(map(_POINT_NUMBER.fullmatch, cells))):
+        return []
+    columns = zip(*(row for row in rows if len(row) == len(names)), strict=True)
+    grouped = {names[k] for k, column in enumerate(columns) if _has_groups(column)}
+    return [name for name in names if name not in grouped]
+
+
+def _has_groups(cells: Sequence[str]) -> bool:
+    """Say whether numbers with decimal commas have their thousands set off."""
+    if any(map(_SURELY_GROUPED.fullmatch, cells)):
         return True
-    return separator == ";" and not any(map(_POINT_NUMBER.fullmatch, cells))
+    points = [cell for cell in cells if _POINT_NUMBER.fullmatch(cell)]
+    has_commas = any(map(_COMMA_NUMBER.fullmatch, cells))
+    return has_commas and bool(points) and all(map(_MAYBE_GROUPED.fullmatch, points))
 
 
 def line_ends(text: bytes) -> NDArray[np.int64]:
