@@ -96,8 +96,7 @@ def test_the_column_that_moved_is_found_and_no_other(change, month, tmp_path):
     changed, name = CHANGES[change]
     changed(payments(N, 1)).drop("fraud").write_parquet(tmp_path / "new.parquet")  # no labels
     drift = monitor_file(load_model(month.model), tmp_path / "new.parquet").drift
-    moved = [each.name for each in drift.moved if each is not drift.scores]
-    assert moved == [name]
+    assert [each.name for each in drift.moved] == [name]
     assert drift.compared[0].is_far
     if change in UNUSED:  # a model scores as before where it did not learn from the column
         refuse_drift(drift, "new.parquet")
@@ -168,8 +167,7 @@ def test_monitor_refuses_what_it_cannot_read(month, tmp_path):
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     for name in ("none.csv", "other.csv", "absent.csv"):
         assert invoke("monitor", month.model, tmp_path / name).exit_code == BAD_INPUT
-    numbers = json_of("monitor", month.model, month.new)
-    assert (numbers["n_rows"], numbers["score_drift"]["verdict"]) == (N, "steady")
+    assert json_of("monitor", month.model, month.new)["n_rows"] == N
 
 
 @pytest.mark.sampled(1)
@@ -266,6 +264,7 @@ TIMES = [
     ("n", DAYS + 20_000, None),  # since 1970
     ("day", np.datetime64("2026-01-01") + np.arange(30), None),  # one row a day
     ("day", np.arange(43_000.0, 43_030.0), None),  # of a spreadsheet
+    ("seconds", np.arange(30.0) * 60, "30 different"),
     ("timestamp", 1.7e9 + np.arange(30.0) * 86_400, "6,860 years"),
     *((name, AGES, "") for name in ("age", "holiday", "amount", "percentage")),
 ]

@@ -263,9 +263,9 @@ def test_of_columns_that_are_not_learned_from_those_of_one_value_are_watched():
         Column("id", "id-like", "", "string", n_distinct=100),
     ]
     for learned_from in ([used], columns[:2]):
-        found = trained_columns(columns, learned_from, 100, None, None)
+        found = trained_columns(columns, learned_from, 100, None)
         assert [each.name for each in found] == ["x", "same", "empty"]
-    (alone,) = trained_columns(columns, [used], None, None, None)
+    (alone,) = trained_columns(columns, [used], None, None)
     assert alone.name == "x"
 
 
@@ -303,7 +303,7 @@ def test_new_values_that_are_to_be_expected_are_no_reason_to_refuse(kind, of_maj
     statistics.fit_encode(read_table(frame(code[:n])), rare, weight, fold)
     counts, n_rows = Counter(code[:n]), round(weight.sum())
     column = Column("c", kind, "", "string", n_distinct=len(counts))
-    (known,) = trained_columns([column], [column], n_rows, statistics, None)
+    (known,) = trained_columns([column], [column], n_rows, statistics)
     alone = weight[[counts[each] == 1 for each in code[:n]]].sum()
     assert (known.n_alone if kind == "number" else known.counts[-2]) == pytest.approx(alone)
     assert known.counts.sum() == pytest.approx(n_rows)

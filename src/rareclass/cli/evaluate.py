@@ -195,8 +195,8 @@ class MonitorOptions:
         "File or folder of new rows, of any size; no labels are needed. Or a database.", "NEW"
     )
     strict: bool = opt(
-        "Exit with code 3 if a column is absent, a column or the scores have moved far, or alerts "
-        "are significantly twice or half as frequent as on held-out rows.",
+        "Exit with code 3 if a column is absent, a column has moved far, or alerts are "
+        "significantly twice or half as frequent as on held-out rows.",
         False,
     )
     written: cli.OutputOptions
@@ -205,7 +205,7 @@ class MonitorOptions:
 
 @cli.command
 def monitor(options: MonitorOptions) -> None:
-    """Compare the columns and the scores of NEW with those of training.
+    """Compare the columns of NEW, and its rate of alerts, with training.
 
     The population stability index (PSI) compares the distribution of each column with training:
     tenths of the training values or the most frequent words, new values, empty cells. A column has
@@ -222,9 +222,8 @@ def monitor(options: MonitorOptions) -> None:
     against = "" if trained is None else f", against {trained:,} of the training table"
     name = data.name if isinstance(data, Path) else str(data)
     console.print(f"{name}: {counted(drift.seen.n_rows, 'row')}{against}", style="bold")
-    shown = [*drift.columns[len(drift.compared) :], *drift.compared]
-    styles = ["bold" if each.is_far else "" for each in shown]
-    screen.print_block(console, drift_block(shown), _MOST_LISTED, styles=styles)
+    styles = ["bold" if each.is_far else "" for each in drift.compared]
+    screen.print_block(console, drift_block(drift.compared), _MOST_LISTED, styles=styles)
     screen.print_drift(console, drift)
     written.give(found.as_plain_data())
     if options.strict and drift.is_far:

@@ -332,8 +332,7 @@ def _moved(drift: "Drift") -> list[str]:
         moved = [each for each in drift.moved if each.verdict == verdict]
         if moved:
             names = [
-                f"{'the scores' if each is drift.scores else each.name}"
-                + ("" if each.is_absent else f" ({each.words})")
+                each.name if each.is_absent else f"{each.name} ({each.words})"
                 for each in moved[:_MOST_NAMED]
             ]
             more = len(moved) - len(names)

@@ -15,10 +15,12 @@ from rareclass.parameters import is_number
 ALWAYS_LEARNED = -1
 # Numbers that span more are no days.
 _MOST_DAYS = 36_525.0  # a century
+# Rows of a day, on average, from which on numbers of more than so many rows are surely days.
+_LEAST_A_DAY, _FEW_DAYS = 2.0, 20
 # Numbers from here on may be dates such as 20240131.
 _FIRST_DATE = 10_000_101
 # Numbers of days from 1980 to 2059, and names of columns of times.
-_DAYS_SINCE_1970 = 3_652, 32_872
+_DAYS_SINCE_1970, _DAYS_OF_SPREADSHEETS = (3_652, 32_872), (29_221, 58_441)
 _TIME_NAME = re.compile(
     r"(?i:(^|[\W\d_])(t|ts|days?|dates?|times?|timestamp|when|hours?|weeks?|months?|steps?|period)"
     r"($|[\W\d_]))|[a-z](Day|Date|Time|Timestamp|Hour|Week|Step)"
@@ -244,8 +246,16 @@ def days_of(time: np.ndarray) -> np.ndarray:
 
 
 def are_days(time: np.ndarray) -> bool:
-    """Say whether times are dates, or numbers that may be days: seconds span centuries of these."""
-    return time.dtype.kind == "M" or not len(time) or float(np.ptp(time)) <= _MOST_DAYS
+    """Say whether times are dates, or numbers that may be days.
+
+    Seconds span more than a century of days, or hardly two are of one. Numbers of which hardly two
+    are of one day are days where all are of the years 1980 to 2059, since 1970 or by a spreadsheet.
+    """
+    if time.dtype.kind == "M" or not len(time):
+        return True
+    if len(time) <= _FEW_DAYS or len(time) >= _LEAST_A_DAY * len(np.unique(day_of(time))):
+        return float(np.ptp(time)) <= _MOST_DAYS
+    return bool(((time >= _DAYS_SINCE_1970[0]) & (time < _DAYS_OF_SPREADSHEETS[1])).all())
 
 
 def check_days(time: np.ndarray, option: str, column: str) -> None:
@@ -257,9 +267,10 @@ def check_days(time: np.ndarray, option: str, column: str) -> None:
     if time.dtype.kind == "M":
         return
     if not are_days(time):
-        years = f"{np.ptp(time) / 365.25:,.0f} years"
+        n_days, years = len(np.unique(day_of(time))), f"{np.ptp(time) / 365.25:,.0f} years"
         raise ErrorKind.SETTING.error(
-            f"{option}: its numbers are taken as days, and span {years}.",
+            f"{option}: its numbers are taken as days: {n_days:,} different ones in {len(time):,} "
+            f"rows, over {years}.",
             "Give dates, or a column of days: seconds divided by 86,400, milliseconds by "
             "86,400,000.",
             column=column,

@@ -1,7 +1,7 @@
 """The columns of a table as training had them: what they hold, and their cells counted in bins.
 
 Bins are tenths of the numbers, or the commonest words and all others; cells unlike any of training;
-empty cells. Scores are a column like others. `rareclass.model.drift` counts new rows in them.
+empty cells. `rareclass.model.drift` counts new rows in them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.column_values import KnownWords
 from rareclass.encoding.table_statistics import TableStatistics
-from rareclass.model.facts import ScoredRows
 from rareclass.table_block import TableBlock
 from rareclass.tables.cells import TRUTH_SPELLINGS, numbers_in
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import CellReading
 
 Floats = NDArray[np.float64]
-SCORES = "score"
 _TYPES = {"high-cardinality category": "category, many values", "beside": "not learned from"}
 _N_BINS = 10
 _MOST_WORDS = 20
@@ -136,10 +134,9 @@ def trained_columns(
     used: Sequence[Column],
     n_rows: int | None,
     statistics: TableStatistics | None,
-    held_out: ScoredRows | None,
     alike: Mapping[str, float] = MappingProxyType({}),
 ) -> list[TrainedColumn]:
-    """Return the columns that were `used`, those of one value, and the scores of rows held out.
+    """Return the columns that were `used`, and those of one value.
 
     `columns` are all of the training table of `n_rows` rows, of which so many are `alike`, by the
     name of a column, that they count as one.
@@ -157,8 +154,7 @@ def trained_columns(
             of_word = WordBins(KnownWords().fit(words), len(words))
             about = (of_word, counts, float(is_empty), column.reading)
             found.append(TrainedColumn(column.name, column.kind, *about))
-    found = [each._replace(alike=alike.get(each.name, 1.0)) for each in found]
-    return found if held_out is None else [*found, _trained_scores(held_out)]
+    return [each._replace(alike=alike.get(each.name, 1.0)) for each in found]
 
 
 class _Distribution(NamedTuple):
@@ -211,17 +207,6 @@ def _distributions(statistics: TableStatistics) -> dict[str, _Distribution]:
         name = statistics.columns_[source][0]
         found[name] = _Distribution(of_number, shares, alone.get(source, 0.0))
     return found
-
-
-def _trained_scores(held_out: ScoredRows) -> TrainedColumn:
-    weight = np.ones(len(held_out.scores)) if held_out.weight is None else held_out.weight
-    values, place = np.unique(held_out.scores, return_inverse=True)
-    of_each = np.bincount(place, weight, len(values)) / weight.sum()
-    edges, shares = tenths(values, np.cumsum(of_each) - of_each / 2.0)
-    effective = float(weight.sum() ** 2 / (weight @ weight))
-    counts = np.append(effective * shares, [0.0, 0.0])
-    alike = 1.0 if held_out.group is None else held_out.cuts().alike
-    return TrainedColumn(SCORES, SCORES, NumberBins(edges), counts, 0.0, alike=alike)
 
 
 def tenths(knots: Floats, ranks: Floats) -> tuple[Floats, Floats]:

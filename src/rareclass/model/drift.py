@@ -22,7 +22,7 @@ from rareclass.metrics.column_drift import (
     IndexByChance,
     population_stability_index,
 )
-from rareclass.model.columns import SCORES, TrainedColumn
+from rareclass.model.columns import TrainedColumn
 from rareclass.stored import plain_data
 from rareclass.table_block import TableBlock
 from rareclass.tables.reading import read_cells
@@ -133,11 +133,9 @@ class ColumnTracker:
     """
 
     def __init__(self, trained: Sequence[TrainedColumn] | None = None) -> None:
-        self.is_wanted, known = trained is not None, trained or ()
-        self._trained = {each.name: each for each in known if each.kind != SCORES}
-        self._scores = next((each for each in known if each.kind == SCORES), None)
+        self.is_wanted = trained is not None
+        self._trained = {each.name: each for each in trained or ()}
         self._counts: dict[str, Floats] = {}
-        self._of_scores: Floats | float = 0.0
 
     @property
     def unused(self) -> set[str]:
@@ -163,11 +161,6 @@ class ColumnTracker:
                 found[-2:] = len(cells) - cells.null_count(), cells.null_count()
             self._add(trained, found)
 
-    def add_scores(self, scores: Floats) -> None:
-        """Count scores of rows."""
-        if self._scores is not None:
-            self._of_scores = self._of_scores + self._scores.bins.counts(pl.Series(scores))
-
     def _add(self, trained: TrainedColumn, found: Floats) -> None:
         self._counts[trained.name] = self._counts.get(trained.name, 0.0) + found
 
@@ -181,19 +174,12 @@ class ColumnTracker:
 
         `outside` are shares of cells that an encoder says are unlike training.
         """
-        every = [*self._trained.values()]
-        error = ERROR / (len(every) + 1)
+        error = ERROR / max(len(self._trained), 1)
         return [
             _compared(each, self._counts.get(each.name), outside.get(each.name, 0.0), error)
-            for each in every
+            for each in self._trained.values()
             if each.reading is None or each.name in self._counts
         ]
-
-    def score_drift(self) -> ColumnDrift | None:
-        """Compare the scores with those of rows held out; None where there are none."""
-        if self._scores is None or not isinstance(self._of_scores, np.ndarray):
-            return None
-        return _compared(self._scores, self._of_scores, 0.0, ERROR / (len(self._trained) + 1))
 
 
 def _compared(
@@ -245,7 +231,7 @@ def drift_block(shown: Sequence[ColumnDrift]) -> TableBlock:
         return ["" if each.is_absent or share is None else f"{share:.1%}" for each, share in known]
 
     columns = {
-        "Column": ["(scores)" if each.kind == SCORES else each.name for each in shown],
+        "Column": [each.name for each in shown],
         "Verdict": [each.verdict or "not known" for each in shown],
         "PSI": ["" if (psi := each.stability_index) is None else f"{psi:.2f}" for each in shown],
         "Empty": shares(each.missing_now for each in shown),
@@ -332,22 +318,16 @@ class Drift:
 
     alerts: AlertRate | None  # None where no row was held out, or the threshold is not a score
     compared: tuple[ColumnDrift, ...] = ()  # each column with training, those that moved most first
-    scores: ColumnDrift | None = None  # the scores with those of rows held out
     seen: InputSummary = field(default_factory=InputSummary)  # the rows, and their odd cells
 
     @property
-    def columns(self) -> list[ColumnDrift]:
-        """The columns, and the scores as one more."""
-        return [*self.compared, *([] if self.scores is None else [self.scores])]
-
-    @property
     def moved(self) -> list[ColumnDrift]:
-        """Columns that are absent or have moved, and the scores where they have."""
-        return [each for each in self.columns if each.verdict not in ("", "steady")]
+        """Columns that are absent or have moved."""
+        return [each for each in self.compared if each.verdict not in ("", "steady")]
 
     @property
     def is_far(self) -> bool:
-        """Say whether a column or the scores have moved far, or the rate of alerts is far off."""
+        """Say whether a column has moved far, or the rate of alerts is far off."""
         alerts = self.alerts is not None and self.alerts.is_far
         return alerts or any(each.is_far for each in self.moved)
 
@@ -365,7 +345,6 @@ class Drift:
             **self.seen.as_plain_data(),
             "alert_rate": alerts,
             "drift": [each.as_plain_data() for each in self.compared],
-            "score_drift": None if self.scores is None else self.scores.as_plain_data(),
         }
 
 
@@ -373,11 +352,11 @@ def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:
     """Sum up what was met in a file."""
     unlike = {name: n / max(seen.n_rows, 1) for name, n in seen.unlike.items()}
     compared = worst_first(seen.columns.drifts(unlike))
-    return Drift(alerts, tuple(compared), seen.columns.score_drift(), seen)
+    return Drift(alerts, tuple(compared), seen)
 
 
 def refuse_drift(drift: Drift, file: str) -> None:
-    """Raise `InputError` where a column, the scores or the rate of alerts are far from training.
+    """Raise `InputError` where a column or the rate of alerts is far from training.
 
     What is far, `ColumnDrift` and `AlertRate` say: chance does not explain it. Columns that the
     model did not learn from do not count.
@@ -385,12 +364,11 @@ def refuse_drift(drift: Drift, file: str) -> None:
     far = [each for each in drift.moved if each.is_far and each.is_used]
     if far:
         more = f" (and {len(far) - 1} more)" if len(far) > 1 else ""
-        what = "the scores have" if far[0] is drift.scores else f"column {far[0].name!r} has"
         raise ErrorKind.REFUSED.error(
-            f"{file}: {what} moved far from training{more}: {far[0].words}.",
+            f"{file}: column {far[0].name!r} has moved far from training{more}: {far[0].words}.",
             "Look whether the column still means the same; fit again with rows like these, or "
             f"leave out {setting('strict')}.",
-            column=None if far[0] is drift.scores else far[0].name,
+            column=far[0].name,
         )
     if drift.alerts is not None and drift.alerts.is_far:
         found, expected = drift.alerts.found, drift.alerts.expected

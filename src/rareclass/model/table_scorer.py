@@ -150,8 +150,7 @@ class TableScorer:
         with self.naming_file():
             statistics = self.encoder.statistics_
             alike = {} if facts.training is None else facts.training.rows_alike
-            of_training = (facts.columns, used, facts.n_rows, statistics, self.held_out)
-            return trained_columns(*of_training, alike)
+            return trained_columns(facts.columns, used, facts.n_rows, statistics, alike)
 
     def new_summary(self) -> InputSummary:
         """Return a summary of no rows that compares what it is given with training."""
@@ -230,7 +229,7 @@ class TableScorer:
                 with self.naming_file():
                     read = self.encoder.read(typed)
                 scores, classes = self.score_and_classes(self.encode(read, n_before), n_before)
-                unlike = self.count_unlike(typed, read, scores, summary, n_before)
+                unlike = self.count_unlike(typed, read, summary, n_before)
                 if unlike is not None:
                     summary.columns.add_unused(batch)
                 rows = typed if with_rows else None
@@ -269,9 +268,9 @@ class TableScorer:
             yield read_as_trained(batch, columns, summary.n_rows + 1), batch
 
     def count_unlike(
-        self, typed: Any, read: Any, scores: Scores, summary: InputSummary, n_before: int = 0
+        self, typed: Any, read: Any, summary: InputSummary, n_before: int = 0
     ) -> UnlikeCells | None:
-        """Compare rows and scores with training, where `summary` asks; `read` by the encoder."""
+        """Compare rows with training, where `summary` asks; `read` by the encoder."""
         if not summary.columns.is_wanted:
             return None
         with self.naming_file():
@@ -279,7 +278,6 @@ class TableScorer:
         summary.add_unlike(unlike, n_before)
         if self.encoder.columns:  # sparse rows have none to compare
             summary.columns.add(typed)
-        summary.columns.add_scores(scores)
         return unlike
 
     @contextmanager

@@ -80,7 +80,7 @@ def report_on_model(
         rows.dated.cuts(),
         rows.costs,
         average_precision=area,
-        columns=drift_of(rows.seen, None).columns,
+        columns=drift_of(rows.seen, None).compared,
         rows=rows.name,
         promises=rows.promises,
         n_unlabelled=rows.n_unlabelled,

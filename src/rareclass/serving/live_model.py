@@ -95,7 +95,7 @@ class InputDrift:
             window.n_alerts += int((every > self._content.thresholds[-1]).sum())
             window.seen.n_rows += rows.height
             read = self._content.encoder.read(rows)
-            self._content.count_unlike(rows, read, every, window.seen)
+            self._content.count_unlike(rows, read, window.seen)
             if window.seen.n_rows >= WINDOW_ROWS:
                 self._window, self._full = _Window(self._content.new_summary()), window
 

@@ -113,10 +113,6 @@ def _drift_measures(drift: InputDrift) -> Iterable[Metric]:
             if (value := vars(column)[figure]) is not None:
                 family.add_metric((column.name,), value)
         yield family
-    if found.scores is not None and found.scores.stability_index is not None:
-        yield GaugeMetricFamily(
-            "rareclass_score_stability_index", "PSI of the scores.", found.scores.stability_index
-        )
     if (alerts := found.alerts) is not None:
         family = GaugeMetricFamily(
             "rareclass_alert_share", "Share of rows above the threshold.", labels=("of",)
