@@ -31,33 +31,33 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
-    "cli": 2817,
+    "cli": 2815,
     "compare": 1257,
-    "decide": 1825,
+    "decide": 1831,
     "encoding": 2710,
     "ensemble": 2901,
     "estimators": 351,
     "explain": 353,
     "fit": 1833,
-    "folds": 458,
+    "folds": 466,
     "hunt": 850,
     "hyperball": 1857,
     "kernels": 590,
     "labels": 870,
     "metrics": 2118,
-    "model": 3954,
+    "model": 3922,
     "moments": 1536,
     "online": 2318,
     "ranking": 3640,
     "report": 2956,
     "review": 1035,
     "rows": 1654,
-    "serving": 1362,
+    "serving": 1358,
     "single files": 2099,
-    "stream": 1892,
-    "tables": 4017,
+    "stream": 1897,
+    "tables": 4036,
 }
-MOST_LINES = {"src/rareclass": 72_877, "tests": 53_970, "benchmarks": 17_803}
+MOST_LINES = {"src/rareclass": 72_896, "tests": 54_049, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
