@@ -12,7 +12,7 @@ from draws import draws
 from hyperball.rach_cases import CLEARED, RARE, UNKNOWN, ball_of, hidden_cluster
 from rareclass.hyperball import RACH
 from rareclass.hyperball.pool import MAJORITY, UNLABELLED, gather, near_rows, spread_of
-from rareclass.hyperball.problem import InputSpace, Points, kernel_space
+from rareclass.hyperball.problem import InputSpace, Points, kernel_space, nearest
 from rareclass.hyperball.solver import one_class_center
 from rareclass.kernels.kernels import KERNELS, make_kernel
 from rareclass.labels.partial_labels import read_partial_labels
@@ -174,10 +174,9 @@ def test_rows_within_the_margin_are_those_of_a_loop(distances, n_rare, n_majorit
 @given(distances=DISTANCES, n_most=st.integers(1, 30))
 def test_of_too_many_the_nearest_stay(distances, n_most):
     values = np.array(distances)
-    everyone = near_rows(values, None, 0.3)
-    some = near_rows(values, None, 0.3, n_most=n_most)
-    assert some.tolist() == sorted(set(some.tolist()) & set(everyone.tolist()))
-    assert sorted(values[some]) == sorted(values[everyone])[:n_most]
+    some = nearest(values, min(n_most, len(values)))
+    assert some.tolist() == sorted(set(some.tolist()))
+    assert sorted(values[some]) == sorted(values)[:n_most]
 
 
 def test_of_a_share_that_is_a_whole_number_of_rows_not_one_more():

@@ -260,14 +260,16 @@ def _useless_radius(ball: Ball, pool: Pool, background: Background) -> list[Find
     # The rare rows without a label are among the others, and are to be inside.
     if not (wide and share > max(_WIDE_SHARE, 2.0 * pool.rare_share)) and share < _USELESS_SHARE:
         return []
-    remedy: dict[str, Any] = {"n_balls": "auto"}
-    if is_round:
-        remedy["kernel"] = "gaussian"
-    remedy["C1"] = "larger"
-    if (ball.price[pool.kinds == UNLABELLED] > 0.0).any():
-        remedy["C2"] = "smaller"
+    shapes = {"kernel": "gaussian"} if is_round else {}
+    remedy = {"n_balls": "auto", **shapes, **_for_a_smaller_ball(ball)}
     values = {"radius": ball.radius, "spread": spread, "share": share}
     return [_finding(ball.label, FindingKind.USELESS_RADIUS, values, remedy)]
+
+
+def _for_a_smaller_ball(ball: Ball) -> dict[str, str]:
+    """Return the changes of prices that make a smaller ball."""
+    has_price = (ball.price[ball.kinds == UNLABELLED] > 0.0).any()
+    return {"C1": "larger", "C2": "smaller"} if has_price else {"C1": "larger"}
 
 
 def _beyond_share(ball: Ball, pool: Pool) -> list[Finding]:
@@ -278,10 +280,7 @@ def _beyond_share(ball: Ball, pool: Pool) -> list[Finding]:
     most = expected * float(gammaincinv(n_rare + 1.0, _CONFIDENCE)) / n_rare if n_rare else np.inf
     if n_found <= _TIMES_TOO_MANY * most:
         return []
-    remedy: dict[str, Any] = {"C1": "larger"}
-    if (ball.price[pool.kinds == UNLABELLED] > 0.0).any():
-        remedy["C2"] = "smaller"
-    remedy["rare_share"] = None
+    remedy = {**_for_a_smaller_ball(ball), "rare_share": None}
     values = {"n_found": n_found, "share": pool.rare_share, "n_most": most}
     return [_finding(ball.label, FindingKind.BEYOND_SHARE, values, remedy)]
 

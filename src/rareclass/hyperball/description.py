@@ -1,6 +1,7 @@
 """Description of a ball: features that set its rows apart, and a picture."""
 
 from dataclasses import dataclass
+from itertools import combinations
 from textwrap import wrap
 from typing import Any, NamedTuple, Protocol
 
@@ -169,12 +170,11 @@ def overlaps(model: FittedBalls) -> list[BallOverlap]:
                 numbers.append(other.rows[ball.depth(other.X) >= 0.0])
         inside.append(np.unique(np.concatenate(numbers)))
     found = []
-    for first in range(len(balls)):
-        for second in range(first + 1, len(balls)):
-            n_both = len(np.intersect1d(inside[first], inside[second]))
-            if n_both or _surfaces_meet(balls[first], balls[second]):
-                fewer = max(min(len(inside[first]), len(inside[second])), 1)
-                found.append(BallOverlap(first, second, n_both, n_both / fewer))
+    for first, second in combinations(range(len(balls)), 2):
+        n_both = len(np.intersect1d(inside[first], inside[second]))
+        if n_both or _surfaces_meet(balls[first], balls[second]):
+            fewer = max(min(len(inside[first]), len(inside[second])), 1)
+            found.append(BallOverlap(first, second, n_both, n_both / fewer))
     return found
 
 
@@ -215,19 +215,11 @@ def _features(model: FittedBalls, number: int, outside: Any) -> list[dict[str, A
     center = a.mean(axis=0)
     if isinstance(ball.space, InputSpace):
         center = ball.space.input_center(ball.center)[columns]
-    names = model.names_of(columns)
+    names, about = model.names_of(columns), {"ball": number, "label": plain(ball.label)}
+    figures = {"center": center, "inside_low": low, "inside_high": high}
+    figures |= {"outside_low": out_low, "outside_high": out_high, "overlap": overlap}
     return [
-        {
-            "ball": number,
-            "label": plain(ball.label),
-            "feature": names[k],
-            "center": float(center[k]),
-            "inside_low": float(low[k]),
-            "inside_high": float(high[k]),
-            "outside_low": float(out_low[k]),
-            "outside_high": float(out_high[k]),
-            "overlap": float(overlap[k]),
-        }
+        {**about, "feature": names[k], **{name: float(each[k]) for name, each in figures.items()}}
         for k in np.argsort(overlap, kind="stable")
     ]
 
@@ -294,11 +286,10 @@ def take_picture(model: FittedBalls, number: int) -> BallPicture:
         names = "towards the mean of the other rows", "their widest direction across"
     inside = ball.squared_radius - far_points.squared_distances(ball.center) >= 0.0
     inside = np.concatenate([np.isin(np.arange(len(ball.rows)), ball.inside), inside])
-    is_labelled = background.is_labelled[far]
-    is_majority = np.concatenate([ball.kinds == MAJORITY, is_labelled])
-    is_rare = np.concatenate([ball.kinds == RARE, np.zeros(len(far), dtype=bool)])
-    kinds = np.where(inside, UNLABELLED_INSIDE, UNLABELLED_OUTSIDE)
-    kinds = np.where(is_majority, LABELLED_MAJORITY, np.where(is_rare, LABELLED_RARE, kinds))
+    of_far = np.where(background.is_labelled[far], MAJORITY, UNLABELLED)
+    code = np.concatenate([ball.kinds, of_far])
+    named = LABELLED_MAJORITY, LABELLED_RARE, UNLABELLED_INSIDE
+    kinds = np.select((code == MAJORITY, code == RARE, inside), named, UNLABELLED_OUTSIDE)
     distances, origin = np.sqrt(ball.distances), ball.center @ axes
     return BallPicture(
         coordinates=np.concatenate(

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from rareclass.errors import ErrorKind
-from rareclass.hyperball.problem import BallSpace, InputSpace, Points, kernel_space
+from rareclass.hyperball.problem import BallSpace, InputSpace, Points, kernel_space, nearest
 from rareclass.hyperball.solver import one_class_center
 from rareclass.kernels.kernels import make_kernel, mean_width, needs_width
 from rareclass.labels.partial_labels import PartialLabels
@@ -265,16 +265,14 @@ def gather(
 
     most, kept = settings.max_kept, others
     if len(others) > most:
-        kept = others[np.sort(np.argpartition(apart(others), most - 1)[:most])]
+        kept = others[nearest(apart(others), most)]
     reach = reach_of(settings.filter)
     if reach is not None and len(unlabelled):
         weight = None if labels.weight is None else labels.weight[unlabelled]
         distances = apart(unlabelled)
         near = near_rows(distances, weight, rare_share, reach)
         n_near = len(near)
-        if n_near > most:
-            near = near_rows(distances, weight, rare_share, reach, most)
-        unlabelled = unlabelled[near]
+        unlabelled = unlabelled[near if n_near <= most else near[nearest(distances[near], most)]]
     rows = np.concatenate([rare, kept, unlabelled])
     kinds = np.repeat(
         np.array([RARE, MAJORITY, UNLABELLED], np.int8), [len(rare), len(kept), len(unlabelled)]
@@ -300,17 +298,12 @@ def _block_distances(block: Block, space: BallSpace, center: np.ndarray) -> np.n
 
 
 def near_rows(
-    distances: np.ndarray,
-    weight: np.ndarray | None,
-    rare_share: float,
-    reach: float = PAPER_REACH,
-    n_most: int | None = None,
+    distances: np.ndarray, weight: np.ndarray | None, rare_share: float, reach: float = PAPER_REACH
 ) -> np.ndarray:
     """Choose the unlabelled rows that enter the optimisation, by increasing row numbers.
 
-    1. D = the distance within which the share `rare_share`, in (0, 1], of the rows falls;
-    2. rows within ``reach`` D stay;
-    3. of these the ``n_most`` nearest, where there are more.
+    Rows stay within ``reach`` times the distance within which the share `rare_share`, in (0, 1],
+    of the rows falls.
 
     `distances` are to the centre of the labelled rare rows; a weight of 0 takes a row out. O(n).
 
@@ -320,15 +313,8 @@ def near_rows(
     here = np.arange(len(distances)) if weight is None else np.flatnonzero(weight > 0.0)
     if not len(here):
         return here
-    # 1.
     threshold = _quantile(distances[here], None if weight is None else weight[here], rare_share)
-    # 2.
-    kept = here[distances[here] <= reach * threshold]
-    # 3.
-    if n_most is not None and len(kept) > n_most:
-        nearest = np.argpartition(distances[kept], n_most - 1)[:n_most]
-        kept = np.sort(kept[nearest])
-    return kept
+    return here[distances[here] <= reach * threshold]
 
 
 def _quantile(

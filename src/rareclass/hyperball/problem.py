@@ -5,6 +5,7 @@ sphere and a price; `BallDual` is its dual, seen from a middle near the ball.
 `project_knapsack` is the nearest point in a box and on a hyperplane.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -77,18 +78,18 @@ def _between_breakpoints(
     def lacks(mu: float) -> float:
         return total - float(signs @ np.clip(v + signs * mu, 0.0, upper))
 
-    place, last = 0, len(breakpoints)  # the sum is below total before place, and not from last on
-    while place < last:
-        middle = (place + last) // 2
-        if lacks(breakpoints[middle]) > 0.0:
-            place = middle + 1
-        else:
-            last = middle
+    # The sum is below the total before this place, and not from there on.
+    place = bisect_left(breakpoints, True, key=lambda mu: not lacks(mu) > 0.0)
     before = float(breakpoints[place - 1]) if place > 0 else -np.inf
     after = float(breakpoints[place]) if place < len(breakpoints) else np.inf
     slope = np.count_nonzero((begins <= before) & (ends >= after))
     start = before if place > 0 else after
     return float(np.clip(start + lacks(start) / slope, before, after)) if slope else start
+
+
+def nearest(distances: np.ndarray, n: int) -> np.ndarray:
+    """Return the places of the n smallest of n distances or more, in increasing order."""
+    return np.sort(np.argpartition(distances, n - 1)[:n])
 
 
 # How far sums of prices, relative to all of them, may be out by rounding.

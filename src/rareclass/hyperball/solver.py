@@ -22,6 +22,7 @@ from rareclass.hyperball.problem import (
     Optimality,
     Points,
     ShiftedRows,
+    nearest,
     project_knapsack,
 )
 from rareclass.moments.box_qp import BoxQP, face_step, interior_point, to_face
@@ -84,7 +85,7 @@ def _near_sphere(dual: BallDual, iterate: DualIterate, worth: Optimality, most: 
         return np.arange(most)
     distances = np.sqrt(np.maximum(dual.reach(iterate), 0.0))
     apart = np.abs(distances - np.sqrt(max(worth.squared_radius, 0.0)))
-    return np.sort(np.argpartition(apart, most - 1)[:most])
+    return nearest(apart, most)
 
 
 def free_rows(dual: BallDual, multipliers: np.ndarray) -> np.ndarray:
