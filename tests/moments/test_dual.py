@@ -243,7 +243,8 @@ def sparse_rows(n, n_columns=400, seed=0):
     mean = 0.02 * rng.random(n_columns)
     left = np.column_stack([A @ mean, np.ones(n)])
     H = np.array([[0.0, -1.0], [-1.0, mean @ mean]])  # indefinite
-    rows = RareRows(A.indptr, A.indices, A.data, n_columns, left, left @ H)
+    left, right = map(np.ascontiguousarray, (left, left @ H))
+    rows = RareRows(A.indptr.astype(np.int64), A.indices, A.data, n_columns, left, right)
     return rows, A.toarray() - mean, mean
 
 

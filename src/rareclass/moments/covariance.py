@@ -131,7 +131,8 @@ class LowRankMetric:
             T = (A @ Q - m @ Q + G @ Q[full]) * self._root_share
         r = A @ m
         one = np.ones_like(r)
-        left, right = np.column_stack([one, r, T, G]), np.column_stack([(m @ m) - r, -one, -T, G])
+        sides = [one, r, T, G], [(m @ m) - r, -one, -T, G]
+        left, right = (np.ascontiguousarray(np.column_stack(each)) for each in sides)
         indptr, indices = A.indptr.astype(np.int64), A.indices.astype(np.int32)
         return RareRows(indptr, indices, A.data, A.shape[1], left, right)
 

@@ -45,14 +45,15 @@ class RareRows(NamedTuple):
 
     The inner product of rows i and j, in the metric of Sigma^-1 and centred at the majority's mean,
     is ``a_i . a_j + left_i . right_j``. The a_i are compressed rows, no column twice in a row, and
-    may hold nothing: dense rows have left and right both equal to the whitened rows Z.
+    may hold nothing: dense rows have left and right both equal to the whitened rows Z. The compiled
+    passes take the arrays as they are: in C order, `data`, `left` and `right` float64.
     """
 
-    indptr: np.ndarray
-    indices: np.ndarray
+    indptr: np.ndarray  # int64
+    indices: np.ndarray  # int32
     data: np.ndarray
     n_columns: int  # of the sparse parts
-    left: np.ndarray  # float64, shape (n, p)
+    left: np.ndarray  # shape (n, p)
     right: np.ndarray
 
 
@@ -90,18 +91,8 @@ class DualProblem:
     """The rows as the compiled passes take them, the box, and v and g as last measured."""
 
     def __init__(self, rows: RareRows, upper: np.ndarray) -> None:
-        left = np.ascontiguousarray(rows.left, np.float64)
-        same = rows.right is rows.left
-        self.rows = RareRows(
-            np.ascontiguousarray(rows.indptr, np.int64),
-            np.ascontiguousarray(rows.indices),
-            np.ascontiguousarray(rows.data, np.float64),
-            int(rows.n_columns),
-            left,
-            left if same else np.ascontiguousarray(rows.right, np.float64),
-        )
-        self.is_dense = same and not len(rows.data)
-        self.upper = upper
+        self.rows, self.upper = rows, upper
+        self.is_dense = rows.right is rows.left and not len(rows.data)
         self.norms = np.empty(len(upper))
         jit._squared_norms(self.rows, self.norms)
         self.is_hard = bool(np.isinf(upper).any())
@@ -109,7 +100,7 @@ class DualProblem:
         self.longest = float(np.sqrt(self.norms[self._used].max(initial=0.0)))
         if self.is_hard and (self.norms[self._used] <= (NEAREST * self.longest) ** 2).any():
             raise mean_in_hull()
-        self.v, self.g = np.zeros(self.rows.n_columns), np.zeros(left.shape[1])
+        self.v, self.g = np.zeros(rows.n_columns), np.zeros(rows.left.shape[1])
 
     def combined(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Set v = A'alpha and g = left'alpha, the arrays that the passes keep up to date."""
