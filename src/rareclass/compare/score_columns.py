@@ -15,7 +15,7 @@ from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import Interval
 from rareclass.metrics.intervals import normal_quantile, p_value_of_intervals, stretch_for_training
 from rareclass.metrics.paired_evidence import EVIDENCE, PairEvidence
-from rareclass.metrics.scored_classes import amount_column, label_column, score_column, split_pair
+from rareclass.metrics.scored_classes import label_column, score_column, split_pair, weight_column
 from rareclass.parameters import check_number
 from rareclass.table_block import TableBlock
 
@@ -326,9 +326,7 @@ def compare_scores(
         raise ErrorKind.SHAPE.error(
             "scores= holds no column of scores.", "Give a mapping of names to scores."
         )
-    weight = None
-    if sample_weight is not None:
-        weight = amount_column(sample_weight, "sample_weight", len(label))
+    weight = weight_column(sample_weight, len(label))
     if folds is not None:
         columns = {
             name: on_scale_of_folds(label, column, folds, weight)

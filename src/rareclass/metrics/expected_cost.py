@@ -10,7 +10,7 @@ from rareclass.metrics.intervals import Interval, normal_quantile, sum_interval,
 from rareclass.metrics.scored_classes import (
     FloatArray,
     amount_column,
-    check_both_classes,
+    by_class,
     check_scores,
     label_column,
 )
@@ -148,12 +148,7 @@ def cost_estimate(
     value, weight = check_scores(scores, sample_weight)
     label = label_column(y, value.size)
     fp, fn = cost_columns(cost_fp, cost_fn, value.size)
-    w = np.ones(value.size) if weight is None else weight
-    rare, majority = np.flatnonzero(label & (w > 0.0)), np.flatnonzero(~label & (w > 0.0))
-    check_both_classes("scores", rare.size, majority.size, value.size, weight)
-    total = float(w.sum())
-    parts = (
-        class_cost(value[rare] <= threshold, fn[rare], w[rare], total),
-        class_cost(value[majority] > threshold, fp[majority], w[majority], total),
-    )
-    return CostEstimate(parts)
+    total = float(value.size if weight is None else weight.sum())
+    is_error, amount = (value > threshold) != label, np.where(label, fn, fp)
+    classes = by_class("scores", label, weight, [is_error, amount, weight])
+    return CostEstimate(tuple(class_cost(*columns, total) for _, *columns in classes))
