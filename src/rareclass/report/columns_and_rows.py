@@ -14,7 +14,7 @@ from rareclass.metrics.column_drift import MOVED, MOVED_FAR
 from rareclass.model.drift import ColumnDrift, drift_block, worst_first
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
-from rareclass.report.drawing import BLUE, Axes, Display
+from rareclass.report.drawing import BLUE, Axes, Display, Floats
 from rareclass.report.page import (
     NONE,
     Fact,
@@ -30,7 +30,6 @@ from rareclass.report.page import (
 from rareclass.report.reading import MOST_TOP, ReadRows, WholeRows
 from rareclass.table_block import TableBlock
 
-Floats = NDArray[np.float64]
 _N_MISSED = 10
 _N_REASONS = 3
 _N_DIFFERING = 3
@@ -278,14 +277,13 @@ def _failures_section(
     lines = []
     for at in map(int, missed):
         like = nearest(columns, at, found)
-        other = None if like.row is None else int(places[like.row])
         behind = 1.0 - np.searchsorted(rest, scores[at], side="right") / len(rest)
         lines.append(
             (
                 _named(rows, int(places[at])),
                 f"{scores[at]:.4g}",
                 percent(float(behind)),
-                NONE if other is None else _named(rows, other),
+                NONE if like.row is None else _named(rows, int(places[like.row])),
                 ", ".join(like.differs) or NONE,
                 *(_cell(frame[name][at]) for name in names),
             )

@@ -19,7 +19,6 @@ from rareclass.report.page import (
     Fact,
     FactList,
     FinishedReport,
-    KeyFigure,
     Note,
     PageBlock,
     Plots,
@@ -120,18 +119,14 @@ def _finished(
         f"Finding {finding}: {' or '.join(names)}",
         f"On {where}: {whole(n)} rows, {whole(n_rare)} of them rare",
         comparison.by("average_precision").says(),
-        _figures(comparison),
+        tuple(
+            figure_of(f"{measure.title}: {each.name}", each.interval)
+            for measure in comparison.measures[:2]
+            for each in measure.standings
+        ),
         tuple(sections),
     )
     return FinishedReport(page, comparison.to_dict())
-
-
-def _figures(comparison: Comparison) -> tuple[KeyFigure, ...]:
-    return tuple(
-        figure_of(f"{measure.title}: {each.name}", each.interval)
-        for measure in comparison.measures[:2]
-        for each in measure.standings
-    )
 
 
 def _measures_section(comparison: Comparison) -> Section:

@@ -42,6 +42,7 @@ _MOST_DRAWN = 240
 _POINTWISE = "The band is the 95 % interval of each threshold by itself, not of all at once."
 _RECALLS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 _RATES = (0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
+_SHARES = (-0.02, 1.05)  # limits of an axis of shares
 _N_LINES = 9
 _N_LISTED = 10
 
@@ -164,10 +165,8 @@ class PrecisionRecallDisplay(TableDisplay):
         share = table.n_rare / table.n_rows
         ax.axhline(share, color=GREY, linestyle=":", linewidth=1.2, label="random order")
         self._mark_own(ax, recall, precision.value)
-        share_axis(ax.xaxis, "recall: share of the rare rows found")
-        share_axis(ax.yaxis, "precision: share of alerts that are rare")
-        ax.set_xlim(-0.02, 1.02)
-        ax.set_ylim(-0.02, 1.05)
+        share_axis(ax.xaxis, "recall: share of the rare rows found", (-0.02, 1.02))
+        share_axis(ax.yaxis, "precision: share of alerts that are rare", _SHARES)
 
 
 class RocDisplay(TableDisplay):
@@ -212,12 +211,10 @@ class RocDisplay(TableDisplay):
         self._mark_own(ax, x, table.recall.value)
         label = "false-positive rate: share of the majority that raises alerts"
         if log:
-            log_axis(ax.xaxis, label, percent=True)
-            ax.set_xlim(least, 1.0)
+            log_axis(ax.xaxis, label, (least, 1.0), percent=True)
         else:
             share_axis(ax.xaxis, label)
-        share_axis(ax.yaxis, "recall: share of the rare rows found")
-        ax.set_ylim(-0.02, 1.05)
+        share_axis(ax.yaxis, "recall: share of the rare rows found", _SHARES)
 
 
 class GainsDisplay(TableDisplay):
@@ -274,10 +271,9 @@ class GainsDisplay(TableDisplay):
         rate = self.table.n_rare / self.table.n_rows
         best = np.minimum(x / rate, 1.0)
         ax.plot(x, best, color=GREY, linestyle="--", linewidth=1.0, label="perfect order")
-        log_axis(ax.xaxis, "highest rows, as a share of all", percent=True)
-        ax.set_xlim(max(self.share[0], 1e-5), 1.0)
-        share_axis(ax.yaxis, "share of the rare rows found")
-        ax.set_ylim(-0.02, 1.05)
+        limits = (max(self.share[0], 1e-5), 1.0)
+        log_axis(ax.xaxis, "highest rows, as a share of all", limits, percent=True)
+        share_axis(ax.yaxis, "share of the rare rows found", _SHARES)
 
 
 def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Interval) -> Section:
@@ -343,10 +339,8 @@ class AlertsDisplay(TableDisplay):
             name = label if self.name is None else f"{label}, {self.name}"
             draw_curve(ax, x, band, kept, name, {"color": color, "linestyle": dashes} | style)
             self._mark_own(ax, x, band.value, label == "recall")
-        log_axis(ax.xaxis, self.table.alert_unit)
-        ax.set_xlim(x[kept][0], x[kept][-1])
-        share_axis(ax.yaxis, "")
-        ax.set_ylim(-0.02, 1.05)
+        log_axis(ax.xaxis, self.table.alert_unit, (x[kept][0], x[kept][-1]))
+        share_axis(ax.yaxis, "", _SHARES)
 
 
 class CostDisplay(TableDisplay):
@@ -397,8 +391,7 @@ class CostDisplay(TableDisplay):
             label="the least", zorder=5,
         )  # fmt: skip
         self._mark_own(ax, x, cost.value)
-        log_axis(ax.xaxis, self.table.alert_unit)
-        ax.set_xlim(x[kept][0], x[kept][-1])
+        log_axis(ax.xaxis, self.table.alert_unit, (x[kept][0], x[kept][-1]))
         ax.set_ylim(0.0, None)
         ax.yaxis.set_major_formatter(plain_number)
         ax.set_ylabel(f"cost on these rows ({self.table.cost_words})")

@@ -79,15 +79,21 @@ def new_figure(size: tuple[float, float], name: str) -> Figure:
     return Figure(figsize=size, layout="constrained")
 
 
-def share_axis(axis: Any, label: str) -> None:
+Limits = tuple[float | None, float | None] | None
+"""Ends of an axis; None leaves an end to matplotlib."""
+
+
+def share_axis(axis: Any, label: str, limits: Limits = None) -> None:
     """Format an axis of shares in percent, with as many digits as its range needs."""
     from matplotlib.ticker import PercentFormatter
 
     axis.set_major_formatter(PercentFormatter(1.0))
-    axis.set_label_text(label)
+    _name_axis(axis, label, limits)
 
 
-def log_axis(axis: Any, label: str, percent: bool = False, times: Sequence[int] = (1,)) -> None:
+def log_axis(
+    axis: Any, label: str, limits: Limits = None, percent: bool = False, times: Sequence[int] = (1,)
+) -> None:
     """Make an axis logarithmic, with plain numbers or percent at some `times` powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -95,7 +101,13 @@ def log_axis(axis: Any, label: str, percent: bool = False, times: Sequence[int] 
     axis.set_major_locator(LogLocator(subs=times, numticks=8))
     axis.set_major_formatter(FuncFormatter(_percent if percent else plain_number))
     axis.set_minor_formatter(NullFormatter())
+    _name_axis(axis, label, limits)
+
+
+def _name_axis(axis: Any, label: str, limits: Limits) -> None:
     axis.set_label_text(label)
+    if limits is not None:
+        axis.axes.set(**{f"{axis.axis_name}lim": limits})
 
 
 def plain_number(value: float, _: Any = None) -> str:

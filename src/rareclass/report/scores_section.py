@@ -157,10 +157,8 @@ class ReliabilityDisplay(RankingDisplay):
             ax.plot(x[~some], high[~some], label="no rare row: upper bound", **empty)
         ends = np.array([min(x.min(), lowest * 2), 1.0])
         ax.plot(ends, ends, color=GREY, linestyle=":", linewidth=1.2, label="calibrated")
-        log_axis(ax.xaxis, "predicted probability", percent=True)
-        log_axis(ax.yaxis, "observed share of rare rows", percent=True)
-        ax.set_xlim(0.6 * x.min(), 1.4)
-        ax.set_ylim(lowest, 1.6)
+        log_axis(ax.xaxis, "predicted probability", (0.6 * x.min(), 1.4), percent=True)
+        log_axis(ax.yaxis, "observed share of rare rows", (lowest, 1.6), percent=True)
 
 
 def _merged(sums: Floats) -> tuple[NDArray[np.intp], Floats]:
@@ -254,8 +252,7 @@ class ScoreDistributionDisplay(RankingDisplay):
         if self.threshold is not None and np.isfinite(self.threshold):
             ax.axvline(self.threshold, color=INK, linewidth=1.2, linestyle=":", label="threshold")
         ax.set_yscale("function", functions=(_root, np.square))
-        share_axis(ax.yaxis, "share of the rows of a class (root scale)")
-        ax.set_ylim(0.0, None)
+        share_axis(ax.yaxis, "share of the rows of a class (root scale)", (0.0, None))
         ax.set_xlabel("score")
 
 

@@ -212,8 +212,7 @@ class DaysDisplay(Display):
         heights = [0.25 * each.alerts / most for each in days]
         label = f"alerts (the highest bar: {most:,})"
         ax.bar(x, heights, color=VERMILLION, alpha=0.35, width=0.8, label=label)
-        share_axis(ax.yaxis, "recall")
-        ax.set_ylim(0.0, 1.05)
+        share_axis(ax.yaxis, "recall", (0.0, 1.05))
         ticks = np.unique(np.linspace(0, len(days) - 1, min(len(days), 7)).astype(int))
         ax.set_xticks(ticks, [days[k].name for k in ticks], rotation=30, ha="right")
 

@@ -226,9 +226,8 @@ class ThresholdTable:
     def for_script(self) -> dict[str, Any]:
         """Return what the script of a page reads of each threshold, as JSON can write it."""
         columns: dict[str, Any] = {
-            "threshold": np.clip(
-                self.thresholds, -1.7e308, 1.7e308
-            ).tolist(),  # JSON has no infinity
+            # JSON has no infinity.
+            "threshold": np.clip(self.thresholds, -1.7e308, 1.7e308).tolist(),
             "hits": _short(self.hits),
             "false_alerts": _short(self.false_alerts),
             "n_rare": _short([self.n_rare])[0],
