@@ -100,13 +100,11 @@ def _isotonic_share(levels: ScoreLevels) -> float:
     rest = levels.total - levels.rare
     losses = np.zeros(len(_SHARES))
     for rare_out, rest_out in zip(dealt(levels.rare), dealt(rest), strict=True):
-        # What rounding leaves of a copy is none.
-        rare_in, rest_in = (
-            np.where(weight > 1e-9, weight, 0.0)
-            for weight in (levels.rare - rare_out, rest - rest_out)
-        )
-        there = rare_in + rest_in > 0.0
-        kept = ScoreLevels(levels.scores[there], rare_in[there], (rare_in + rest_in)[there])
+        left = np.array([levels.rare - rare_out, rest - rest_out])
+        left[left <= 1e-9] = 0.0  # what rounding leaves of a copy is none
+        rare, total = left[0], left.sum(axis=0)
+        there = total > 0.0
+        kept = ScoreLevels(levels.scores[there], rare[there], total[there])
         first = BetaMap.of(kept).log_odds(levels.scores)
         second = IsotonicMap.of(kept).log_odds(levels.scores)
         for k, share in enumerate(_SHARES):

@@ -202,9 +202,7 @@ def ball_findings(
     ball: Ball, pool: Pool, background: Background, max_kept: int, by_share: bool
 ) -> list[Finding]:
     """Return the findings about one ball, gravest first; `by_share`: the share set its border."""
-    is_unlabelled = pool.kinds == UNLABELLED
-    n_kept = int(np.count_nonzero(is_unlabelled))
-    n_majority = int(np.count_nonzero(pool.kinds == MAJORITY))
+    n_kept, n_majority = (len(pool.which(kind)) for kind in (UNLABELLED, MAJORITY))
     found = _useless_radius(ball, pool, background)
     if not n_majority:
         found.append(_finding(ball.label, FindingKind.NO_MAJORITY))

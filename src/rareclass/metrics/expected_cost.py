@@ -151,4 +151,5 @@ def cost_estimate(
     total = float(value.size if weight is None else weight.sum())
     is_error, amount = (value > threshold) != label, np.where(label, fn, fp)
     classes = by_class("scores", label, weight, [is_error, amount, weight])
-    return CostEstimate(tuple(class_cost(*columns, total) for _, *columns in classes))
+    parts = (class_cost(error, each, w, total) for _, error, each, w in classes)
+    return CostEstimate(tuple(parts))

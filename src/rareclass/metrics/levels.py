@@ -271,11 +271,9 @@ def level_cells(
     ends = np.append(np.flatnonzero(new_score[starts])[1:], len(starts)).astype(np.int64)
     rows = None
     if groups is not None:
-        kept = np.ones(len(np.asarray(scores)), bool)
-        if sample_weight is not None:
-            kept = np.asarray(sample_weight, float) > 0.0
-        codes_of_rows, n_groups = group_codes(groups, len(kept), kept)
-        group = codes_of_rows[kept]
+        kept = ... if sample_weight is None else np.asarray(sample_weight, float) > 0.0
+        every, n_groups = group_codes(groups, len(np.asarray(scores)), kept)
+        group = every[kept]
         first = np.unique(group, return_index=True)[1]
         group = np.argsort(np.argsort(first))[group]  # by their first rows, whatever their names
         rows = RowsOfGroups(by_row, group[by], starts, n_groups)

@@ -1,6 +1,7 @@
 """Labels, scores and weights checked, split by class, and reduced to what ranking measures need."""
 
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -228,19 +229,18 @@ def split_pair(
     label = label_column(y, a.size, name)
     weight, group, n_groups = weight_column(sample_weight, a.size), None, 0
     if groups is not None:
-        group, n_groups = group_codes(groups, a.size, None if weight is None else weight > 0)
+        group, n_groups = group_codes(groups, a.size, ... if weight is None else weight > 0)
     rare, majority = by_class(name, label, weight, [a, b, weight, group])
     return ScoredPair(ClassPair(*rare), ClassPair(*majority), n_groups, a.size)
 
 
 def group_codes(
-    groups: ArrayLike, n_rows: int, kept: NDArray[np.bool_] | None = None
+    groups: ArrayLike, n_rows: int, kept: NDArray[np.bool_] | EllipsisType = ...
 ) -> tuple[NDArray[np.intp], int]:
     """Numbers of the groups among the rows kept, and how many they are; see `group_numbers`."""
     number = group_numbers(read_column(groups, "groups", n_rows, "y"), n_rows)
     codes = np.zeros(n_rows, np.intp)
-    rows = slice(None) if kept is None else kept
-    names, codes[rows] = np.unique(number[rows], return_inverse=True)
+    names, codes[kept] = np.unique(number[kept], return_inverse=True)
     return codes, len(names)
 
 
@@ -301,15 +301,11 @@ def place_rows(split: ScoredClasses) -> PlacedRows:
     distinct, rare_at = np.unique(split.rare, return_inverse=True)
     compiled = is_worth_compiling(split.rare.size + split.majority.size)
     majority_at = find_cells(distinct, split.majority, compiled)
-    rare = weigh(rare_at, split.rare_weight, distinct.size)
-    counts = weigh(majority_at, split.majority_weight, 2 * distinct.size + 1)
+    rare = np.bincount(rare_at, split.rare_weight, distinct.size).astype(float)
+    n_cells = 2 * distinct.size + 1
+    counts = np.bincount(majority_at, split.majority_weight, n_cells).astype(float)
     cells = RareCells(distinct, rare, tied=counts[1::2], gaps=counts[0::2])
     return PlacedRows(cells, rare_at, majority_at)
-
-
-def weigh(place: NDArray[Any], weight: FloatArray | None, n_places: int) -> FloatArray:
-    """Weight of the rows in each place, added in row order."""
-    return np.bincount(place, weight, n_places).astype(np.float64)
 
 
 def find_cells(distinct: FloatArray, scores: FloatArray, compiled: bool) -> NDArray[np.int64]:
