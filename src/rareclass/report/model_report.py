@@ -130,10 +130,17 @@ def _finished(
     of_rows: Sequence[Section],
 ) -> FinishedReport:
     """Make the page, with the sections on the rows between those on scores and on the model."""
+    table, target, chosen = judged.table, judged.model.rare_class, judged.model.facts.rule
+    rule = "the choice of the model itself" if chosen is None else chosen.rule_text()
+    out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
+    command = command_line("threshold", model, out=out, threshold=None) + " {threshold}"
     sections = [
         *([] if judged.checked is None else [checked_section(judged.checked)]),
         *([promises_section(judged.promises)] if judged.promises.rows else []),
-        *_sections_of_scores(judged, model),
+        threshold_section(table, target.in_words, target.rest_in_words, rule, command),
+        ranking_section(table, judged.auc, judged.average_precision),
+        scores_section(judged.distribution, judged.reliability),
+        *([] if table.cost is None else [cost_section(table)]),
         *of_rows,
         card_section(judged),
         settings_section(_settings(judged, model, data)),
@@ -142,20 +149,6 @@ def _finished(
     if judged.checked is not None:
         numbers["checked_rows"] = judged.checked.as_plain_data()
     return FinishedReport(_page(judged, sections, subtitle), numbers)
-
-
-def _sections_of_scores(judged: JudgedModel, model: Path) -> list[Section]:
-    table, content = judged.table, judged.model
-    target, chosen = content.rare_class, content.facts.rule
-    rule = "the choice of the model itself" if chosen is None else chosen.rule_text()
-    out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
-    command = command_line("threshold", model, out=out, threshold=None) + " {threshold}"
-    sections = [
-        threshold_section(table, target.in_words, target.rest_in_words, rule, command),
-        ranking_section(table, judged.auc, judged.average_precision),
-        scores_section(judged.distribution, judged.reliability),
-    ]
-    return sections + ([] if table.cost is None else [cost_section(table)])
 
 
 def _page(judged: JudgedModel, sections: Sequence[Section], subtitle: str) -> ReportPage:

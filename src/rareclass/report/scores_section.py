@@ -283,17 +283,14 @@ def scores_section(
     distribution: ScoreDistributionDisplay, reliability: ReliabilityDisplay | None
 ) -> Section:
     """Section on score distributions, and on reliability where the model has probabilities."""
-    plots = [distribution.on_page()]
-    notes: list[PageBlock] = []
+    displays = [each for each in (distribution, reliability) if each is not None]
+    blocks: list[PageBlock] = [Plots(tuple(each.on_page() for each in displays))]
     if reliability is None:
-        notes.append(
-            Note("This model has no probabilities: its scores order rows and say no more.")
-        )
-    else:
-        plots.append(reliability.on_page())
+        words = "This model has no probabilities: its scores order rows and say no more."
+        blocks.append(Note(words))
     return Section(
         "scores",
         "Scores and probabilities",
         "How far apart the classes lie, and whether a probability means what it says.",
-        (Plots(tuple(plots)), *notes),
+        tuple(blocks),
     )
