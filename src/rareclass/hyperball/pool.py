@@ -20,7 +20,7 @@ from rareclass.kernels.kernels import make_kernel, mean_width, needs_width
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.labels.spelling import plain
 from rareclass.parameters import check_number, check_whole, is_number
-from rareclass.rows import ArrayRows, Block, RowSource
+from rareclass.rows import ArrayRows, RowSource
 from rareclass.rows.source import equal_rows
 
 # Kinds of rows.
@@ -261,7 +261,7 @@ def gather(
 
     def apart(index: np.ndarray) -> np.ndarray:
         rows = ArrayRows(source, index, n_jobs=settings.n_jobs)
-        return np.sqrt(rows.map(_block_distances, space, center))
+        return np.sqrt(rows.map(lambda block: space.squared_distances(block.X, center)))
 
     most, kept = settings.max_kept, others
     if len(others) > most:
@@ -291,10 +291,6 @@ def gather(
         n_majority=len(others),
         rare_share=rare_share,
     )
-
-
-def _block_distances(block: Block, space: BallSpace, center: np.ndarray) -> np.ndarray:
-    return space.squared_distances(block.X, center)
 
 
 def near_rows(

@@ -47,13 +47,6 @@ class LevelCells(NamedTuple):
         found: FloatArray = squares / np.where(self.mass > 0.0, self.mass, 1.0)
         return found
 
-    def with_groups_drawn(self, rng: Any) -> "LevelCells":
-        """Return the cells of as many groups, drawn with replacement."""
-        assert self.rows is not None
-        weight, group, starts, n_groups = self.rows
-        times = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups))
-        return self._replace(weight=np.add.reduceat(weight * times[group], starts))
-
 
 def mauc(
     y: Any, scores: ArrayLike, sample_weight: ArrayLike | None = None, *, levels: Any = None
@@ -304,9 +297,11 @@ def _variance_of_draws(
     members = [np.flatnonzero(cells.codes == code) for code in np.flatnonzero(cells.mass)]
 
     def again() -> LevelCells:
-        if cells.rows is not None:
-            return cells.with_groups_drawn(rng)
-        return cells._replace(weight=drawn_again(rng, cells.weight, members))
+        if cells.rows is None:
+            return cells._replace(weight=drawn_again(rng, cells.weight, members))
+        weight, group, starts, n_groups = cells.rows
+        times = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups))
+        return cells._replace(weight=np.add.reduceat(weight * times[group], starts))
 
     draws = [again() for _ in range(int(n_draws))]
     return float(np.var([measure(each) for each in draws if (each.mass > 0.0).sum() > 1], ddof=1))

@@ -251,7 +251,8 @@ class ScoreDistributionDisplay(RankingDisplay):
             )  # fmt: skip
         if self.threshold is not None and np.isfinite(self.threshold):
             ax.axvline(self.threshold, color=INK, linewidth=1.2, linestyle=":", label="threshold")
-        ax.set_yscale("function", functions=(_root, np.square))
+        root = (lambda shares: np.sqrt(np.maximum(shares, 0.0)), np.square)
+        ax.set_yscale("function", functions=root)
         share_axis(ax.yaxis, "share of the rows of a class (root scale)", (0.0, None))
         ax.set_xlabel("score")
 
@@ -273,10 +274,6 @@ def _shares(values: Floats, weight: Floats, edges: Floats) -> Floats:
     place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     counts = np.bincount(place, weight, len(edges) - 1)
     return counts / max(float(counts.sum()), 1e-300)
-
-
-def _root(values: Any) -> Any:
-    return np.sqrt(np.maximum(values, 0.0))
 
 
 def scores_section(
