@@ -202,15 +202,6 @@ def test_svmlight_and_missing_files(data):
         refusal(hunt_in_vain(file, *OK), kind, file.name)
 
 
-@pytest.mark.sampled(0)
-def test_earlier_hunt_is_replaced_only_when_asked(data):
-    more = (*OK, *FEW)
-    run(*words(data, *more))
-    assert "--overwrite" in refuse(data, *more)
-    run(*words(data, *more, "--share", "0.2", "--overwrite"))
-    assert found_in(data).height == 54
-
-
 LABELLED, UNLABELLED = (*OK, "--folds", "2"), ("--ignore", "ok")
 
 
@@ -220,7 +211,7 @@ LABELLED, UNLABELLED = (*OK, "--folds", "2"), ("--ignore", "ok")
     [
         (LABELLED, ("--kernel", "none", "--c1", "1"), "(C1 as given, else chosen by cross-valida"),
         (LABELLED, ("--width", "2", "--c1", "1", "--c2", "1e-4"), "width 2 (as given"),
-        (LABELLED, ("--kernel", "none", "--c1", "1", "--c2", "1e-4"), "(as given"),
+        (LABELLED, (*FEW[:6], "--balls", "1", "--share", "0.2"), "(as given"),
         (LABELLED, ("--kernel", "none"), "(chosen by cross-validation"),
         (UNLABELLED, ("--width", "2"), "width 2 (width as given, else defaults, not tuned"),
         (UNLABELLED, ("--c2", "1e-4"), "(C2 as given, else defaults, not tuned on your rows"),
@@ -232,6 +223,7 @@ def test_prices_that_were_given_are_not_called_chosen(data, labels, options, sai
     shown = run(*words(data, *labels, *options)).split("Model: ")[1].split(")")[0]
     assert said in shown
     assert shown.startswith("gaussian kernel" if "--width" in options else "a round ball")
+    assert found_in(data).height == (54 if "--share" in options else 100)
     if labels is UNLABELLED:
         chosen = summary_of(data)["chosen"]
         assert chosen["by"] == ("options" if options else "defaults")
@@ -246,7 +238,7 @@ def test_brackets_in_names_are_no_markup(data, monkeypatch):
     table.rename(names).write_csv(path)
     drawn = []
 
-    def watched(description, **_):
+    def watched(description, *_, **__):
         drawn.append(description)
         return nullcontext(lambda *_, **__: None)
 
@@ -283,7 +275,9 @@ def test_verdicts_on_a_list_count_in_the_next_hunt_and_elsewhere(data, tmp_path)
     # The person looked at the first 15 rows.
     said = pl.when(pl.int_range(pl.len()) < 15).then(said)
     listed.with_columns(said.alias("review verdict")).write_csv(sheet)
-    again = (*more, "--verdicts", sheet, "--overwrite")
+    again = (*more, "--verdicts", sheet)
+    assert "--overwrite" in refuse(data, *again)
+    again += ("--overwrite",)
     shown = run(*words(data, *again))
     assert "15 new verdicts" in shown
     n_new = int(listed.head(15).select(is_fraud.sum()).item())

@@ -373,11 +373,13 @@ SHORT = Finding(
          "shapes, and a larger --c1 or a smaller --c2 makes a smaller ball."),
         (DEAR, "that were kept: a smaller C2 leaves", "that were kept: a smaller --c2 leaves"),
         (CHEAP, "that were kept: a larger C2 takes", "that were kept: a larger --c2 takes"),
-        (FILTERED, "a larger filter= (3.0 is the paper's), or filter=False.", "or --filter no."),
+        (FILTERED, "Pass a larger filter= (3.0 is the paper's), or filter=False.",
+         "or --filter no."),
         (SHARE, "Pass the rare_share= that you expect (that of the labelled rows is too large "
          "where cases were sought), or radius='solved', a larger max_kept= or a larger filter=.",
          "were sought), or no --share or a larger --filter."),
-        (ASIDE, "labelled majority rows. A larger max_kept= takes in more", "majority rows."),
+        (ASIDE, "labelled majority rows. A larger max_kept= takes in more; predict classifies all "
+         "rows.", "majority rows."),
         (SHORT, "Raise max_outer=, max_inner= or tol=; standard", "gap 1.0e-02). Take the ball"),
         (Finding("no majority", {"label": "bad"}),
          "and C1 does nothing. Labels of a few cleared", "and --c1 does nothing. Labels"),

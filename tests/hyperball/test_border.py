@@ -190,12 +190,6 @@ def test_two_far_groups_make_a_useless_ball_and_the_advice_a_good_one():
     assert values == pytest.approx({"label": RARE, "radius": one.radius_, "spread": spread,
                                     "share": share})  # fmt: skip
     assert remedy == {"n_balls": "auto", "kernel": "gaussian", "C1": "larger", "C2": "smaller"}
-    assert one.messages_[0] == (
-        f"the ball of 1 is uselessly large: its radius is {one.radius_:.3g}, the spread of the "
-        f"other rows {spread:.3g}, and it holds {share:.0%} of them. Rare rows in several far "
-        "groups do that: n_balls='auto' gives each group a ball. Otherwise kernel='gaussian' "
-        "allows other shapes, and a larger C1 or a smaller C2 makes a smaller ball."
-    )
     assert share > 0.9
     split = RACH(C2=0.01, n_balls="auto", filter=1.0)
     assert found_by(split, X, y) == {}
@@ -255,22 +249,6 @@ def test_a_border_by_share_beyond_the_rows_that_were_kept():
     values, remedy = found_by(model, X, y)[FindingKind.SHARE_NOT_REACHED]
     assert values == {"label": RARE, "n_wanted": int(0.4 * n), "share": 0.4, "n_kept": 20}
     assert list(remedy) == ["rare_share", "radius", "max_kept", "filter"]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"filter": 0.01}, "Pass a larger filter= (3.0 is the paper's), or filter=False."),
-        ({"max_kept": 5}, "A larger max_kept= takes in more; predict classifies all rows."),
-        (
-            {"radius": "share", "rare_share": 0.9, "max_kept": 50},
-            "or radius='solved', a larger max_kept= or a larger filter=.",
-        ),
-    ],
-)
-def test_remedies_are_worded_as_parameters(options, said):
-    X, y, _ = hidden_cluster(n_rare=1)
-    assert any(said in message for message in ball_of(X, y, **options).messages_)
 
 
 @pytest.mark.parametrize(

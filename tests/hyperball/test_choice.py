@@ -17,7 +17,6 @@ from rareclass.hyperball.choice import (
     choose_radius,
     f1_interval,
     fewest_balls,
-    first_of_equals,
     pu_scores,
 )
 
@@ -155,8 +154,3 @@ def test_another_ball_has_to_be_worth_more_than_half_a_row(more_found, number):
     assert best == number
     assert as_good_from(1.0, [6]) == pytest.approx((1 - 0.5 / 6) ** 2)
     assert fewest_balls(np.zeros(3), [1, 1, 2], choices) == 0  # none finds anything
-
-
-def test_by_f1_the_first_within_half_a_row_is_taken():
-    assert first_of_equals([[found(4), found(6, 1), found(6)]]) == 1
-    assert first_of_equals([[found(4), found(5), found(6)]]) == 2
