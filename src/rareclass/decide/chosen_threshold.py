@@ -6,7 +6,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from rareclass.decide.alert_budget import PeriodBudget
-from rareclass.decide.constraints import USEFUL_RECALL, ChosenCut
+from rareclass.decide.constraints import USEFUL_RECALL, ChosenCut, Share
 from rareclass.findings import Finding, FindingKind
 from rareclass.metrics.held_out_cuts import HeldOutCuts
 from rareclass.metrics.intervals import Interval, exact_interval
@@ -186,11 +186,7 @@ def chosen_by_hand(
 
 
 def describe(
-    held: HeldOutCuts,
-    found: ChosenCut,
-    rule: str,
-    confidence: float | None,
-    prevalence: float | None,
+    held: HeldOutCuts, found: ChosenCut, rule: str, confidence: Share, prevalence: Share
 ) -> ChosenThreshold:
     """Describe the threshold of a cut, with intervals and findings."""
     cut, level = found.cut, _LEVEL if confidence is None else confidence

@@ -56,7 +56,7 @@ def auc_estimate(cells: RareCells) -> ShareEstimate:
     Processing Letters 21.
     """
     auc = auc_of_cells(cells)
-    variance = _cautious_variance(cells, *auc_influences(cells), auc)
+    variance = _cautious_variance(cells, auc_influences(cells), auc)
     return ShareEstimate(auc, auc, variance, min(cells.n_rare, cells.n_majority))
 
 
@@ -71,18 +71,14 @@ def auc_influences(cells: RareCells) -> tuple[FloatArray, FloatArray]:
 
 
 def _cautious_variance(
-    cells: RareCells,
-    of_rare: FloatArray,
-    of_majority: FloatArray,
-    share: float,
-    max_fpr: float = 1.0,
+    cells: RareCells, influences: tuple[FloatArray, FloatArray], share: float, max_fpr: float = 1.0
 ) -> float:
     """Variance from the influence of a row in each cell, with a made-up row in each class.
 
     Of the majority that in the top `max_fpr` of it, which is so many times rarer.
     """
     n_rare, n_majority = cells.n_rare, cells.n_majority
-    majority = np.concatenate([cells.gaps, cells.tied])
+    (of_rare, of_majority), majority = influences, np.concatenate([cells.gaps, cells.tied])
     return (
         cautious_square_sum(cells.rare, of_rare, share) / n_rare / n_rare
         + cautious_square_sum(majority, of_majority, share, max_fpr) / n_majority / n_majority
@@ -187,7 +183,7 @@ def area_estimate(cells: RareCells, max_fpr: float, standardized: bool = True) -
     check_number("max_fpr", max_fpr, "a rate above 0 and at most 1", 0.0, 1.0, "(]")
     share = _share_of_top(cells, _top_of_majority(cells, max_fpr)[0])
     influences = partial_auc_influences(cells, max_fpr)
-    variance = _cautious_variance(cells, *influences, share, max_fpr)
+    variance = _cautious_variance(cells, influences, share, max_fpr)
     n_trials = min(cells.n_rare, max_fpr * cells.n_majority)
     if not standardized:
         return ShareEstimate(share, share, variance, n_trials, 0.0, max_fpr)
@@ -273,7 +269,7 @@ def average_precision_estimate(cells: RareCells) -> ShareEstimate:
     confidence intervals", ECML PKDD (the logit scale).
     """
     n_rare, value = cells.n_rare, average_precision_of_cells(cells)
-    variance = _cautious_variance(cells, *average_precision_influences(cells), value)
+    variance = _cautious_variance(cells, average_precision_influences(cells), value)
     gain, _ = _slopes(cells)
     bias = min(float(cells.rare @ ((1.0 - cells.rare_from() / n_rare) * gain)) / n_rare, 1.0)
     # Fractional weights can make the first-order bias as great as the value itself.

@@ -286,17 +286,17 @@ def open_journal(
     Raises `InputError` where the journal is about another table or other labels, or it is not known
     which label is rare.
     """
+    given = LabelRoles(positives(positive), tuple(rest))
     if Path(path).exists():
         journal = ReviewJournal(path)
         journal.check_table(table.target, table.key, table.fingerprint)
         ours = journal.header
         known = dict.fromkeys([*label_counts(table.labels.drop_nulls()), *ours.rare, *ours.rest])
-        given = LabelRoles(positives(positive), tuple(rest))
         named = roles_in(known, table.target, given, options, not options.name_all)
         for label in (*named.rare, *named.cleared):
             journal.add_label(label, is_rare=label in named.rare)
     else:
-        journal = ReviewJournal.create(path, header_of(table, model, positive, rest, options))
+        journal = ReviewJournal.create(path, header_of(table, model, given, options))
     if model is not None and not {*model.rare_class.labels} <= {*journal.header.rare}:
         raise ErrorKind.COMBINATION.error(
             f"The rare class of the model is {', '.join(model.rare_class.labels)}, that of "
@@ -307,11 +307,7 @@ def open_journal(
 
 
 def header_of(
-    table: ReviewTable,
-    model: Model | None = None,
-    positive: str | Sequence[str] | None = None,
-    rest: Sequence[str] = (),
-    options: RoleOptions = REVIEW_OPTIONS,
+    table: ReviewTable, model: Model | None, given: LabelRoles, options: RoleOptions
 ) -> Header:
     """Return the header of a new journal, as `open_journal` says.
 
@@ -320,7 +316,7 @@ def header_of(
     counts = label_counts(table.labels.drop_nulls())
     of_model = () if model is None else model.rare_class.labels
     known = dict.fromkeys([*counts, *of_model]) if counts else ()
-    named = roles_in(known, table.target, LabelRoles(positives(positive), tuple(rest)), options)
+    named = roles_in(known, table.target, given, options)
     wanted = named.rare or of_model
     if not wanted and len(counts) > 1:
         wanted = rare_target(counts, None).labels
