@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -308,11 +309,9 @@ def _library(
 def _catboost(setting: PeerSettings) -> Any:
     from catboost import CatBoostClassifier
 
-    words, place = [], 0
-    for column in setting.columns:
-        if column.reads_as == "string":
-            words.append(f"c{place}")
-        place += 3 if column.reads_as == "date" else 1
+    kinds = [column.reads_as for column in setting.columns]
+    places = accumulate((3 if kind == "date" else 1 for kind in kinds), initial=0)
+    words = [f"c{place}" for kind, place in zip(kinds, places, strict=False) if kind == "string"]
     return CatBoostClassifier(
         random_seed=setting.seed, verbose=False, allow_writing_files=False, cat_features=words
     )

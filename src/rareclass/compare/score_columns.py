@@ -132,9 +132,8 @@ class Standings:
 
     def says(self, with_bounds: bool = False) -> str:
         """Name the best, the rankings that are indistinguishable from it, and the worse ones."""
-        name, shown = self.best.name, f"{self.best.value:.3f}"
-        if with_bounds:
-            shown = self.best.interval.text()
+        name, found = self.best.name, self.best.interval
+        shown = found.text() if with_bounds else f"{found.value:.3f}"
         if len(self.standings) == 1:
             return f"{self.title}: {name} has {shown}."
         parts = [f"{self.title}: {name} is best ({shown})"]
@@ -426,11 +425,9 @@ def adjusted_for_the_choice(p_values: Sequence[float]) -> list[float]:
     >>> adjusted_for_the_choice([0.5, 0.01])
     [0.5, 0.03]
     """
-    m = len(p_values) + 1
-    adjusted = [1.0] * len(p_values)
-    highest = 0.0
-    for r, place in enumerate(np.argsort(p_values, kind="stable")):
-        equal = max(comb(m - r, 2) + comb(r, 2), 1 + comb(m - 2, 2)) if r else comb(m, 2)
-        highest = max(highest, min(1.0, equal * float(p_values[place])))
-        adjusted[place] = highest
-    return adjusted
+    m, order = len(p_values) + 1, np.argsort(p_values, kind="stable")
+    pairs = [max(comb(m - r, 2) + comb(r, 2), 1 + comb(m - 2, 2)) for r in range(1, m - 1)]
+    equal = np.array([comb(m, 2), *pairs], float)[: m - 1]
+    adjusted = np.empty(m - 1)
+    adjusted[order] = np.maximum.accumulate(np.minimum(equal * np.array(p_values)[order], 1.0))
+    return [float(each) for each in adjusted]

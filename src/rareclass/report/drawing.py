@@ -290,8 +290,7 @@ class RankingDisplay(Display):
         scores = np.asarray(y_score, dtype=np.float64)
         labels = read_labels(y_true, sample_weight, pos_label, len(scores))
         rare = labels.is_rare(len(scores))
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return cls.of(rare, scores, weight, name, **options).plot(ax=ax)
+        return cls.of(rare, scores, sample_weight, name, **options).plot(ax=ax)
 
     @classmethod
     def from_estimator(

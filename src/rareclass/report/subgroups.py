@@ -69,11 +69,9 @@ class Subgroups:
         share, trials = self.recall.value, np.array([each.rare_trials for each in tested])
         hits = trials * [each.recall.value for each in tested]
         chances = chance_of_at_most(hits, trials, share)
-        found = []
-        for rank, place in enumerate(np.argsort(chances, kind="stable")):
-            if chances[place] * (self.n_tested - rank) >= 1.0 - LEVEL:
-                break
-            found.append(tested[place])
+        order = np.argsort(chances, kind="stable")
+        is_low = chances[order] * (self.n_tested - np.arange(len(order))) < 1.0 - LEVEL
+        found = [tested[place] for place in order[np.logical_and.accumulate(is_low)]]
         return tuple(sorted(found, key=lambda each: each.recall.value))
 
     @classmethod

@@ -222,9 +222,8 @@ class ReviewJournal:
         Raises `InputError` where the label has the other meaning already.
         """
         with self._appending() as append:
-            known, others = self.header.rare, self.header.rest
-            if not is_rare:
-                known, others = others, known
+            ours = self.header
+            known, others = (ours.rare, ours.rest) if is_rare else (ours.rest, ours.rare)
             if label in others:
                 message = f"Label {label!r} is {'not rare' if is_rare else 'rare'} in {self.path}."
                 remedy = "A label keeps its meaning; start another journal."

@@ -274,13 +274,13 @@ def next_rows(
 
 def open_list(table: ReviewTable, journal: ReviewJournal) -> ReviewList | None:
     """Return the rows of the last round that have no verdict yet; None where all have one."""
-    last = journal.rounds[-1] if journal.rounds else None
     listed = journal.missing().get(len(journal.rounds))
-    if last is None or listed is None:
+    if listed is None:
         return None
     place = {key: k for k, key in enumerate(table.keys)}
     rows = np.array([place[row.key] for row in listed])
-    return ReviewList(last, _sheet(table, listed, rows, [""] * len(rows)), "", is_open=True)
+    sheet = _sheet(table, listed, rows, [""] * len(rows))
+    return ReviewList(journal.rounds[-1], sheet, "", is_open=True)
 
 
 # -- scores ----------------------------------------------------------------------------------------
