@@ -255,14 +255,13 @@ class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
         if n_folds is not None and splitter is None:
             n_folds = folds_at_most(n_folds, rows.labels, remedy) if by is None else n_folds
             splitter = splitter_for(n_folds, seed_of(self.random_state), rows.labels.pos_label, by)
-        if splitter is not None:
+        if splitter is None:
+            kept, pairs = np.arange(len(target)), given_splits(self.cv, rows.X, target, by)
+        else:
             kept = rows.labels.kept
             among = None if by is None else one_a_row(by, len(rows.y), "groups")[kept]
             pairs = splitter.split(kept, rows.y[kept], among)
-            return [(kept[train], kept[test]) for train, test in pairs]
-        every = np.arange(len(target))
-        pairs = given_splits(self.cv, rows.X, target, by)
-        return [(every[train], every[test]) for train, test in pairs]
+        return [(kept[train], kept[test]) for train, test in pairs]
 
     def _keep_held_out(self, folds: Folds, scores: Sequence[FloatArray], n_rows: int) -> np.ndarray:
         """Keep the mean held-out score of every row; return how many folds test each."""

@@ -289,9 +289,8 @@ def _extreme_price(ball: Ball) -> list[Finding]:
     n_unlabelled, n_inside = int(np.count_nonzero(unlabelled)), len(ball.inside)
     if n_unlabelled < 2 or 0 < n_inside < n_unlabelled or not ball.price[unlabelled].any():
         return []
-    kind, change = FindingKind.NONE_INSIDE, "larger"
-    if n_inside:
-        kind, change = FindingKind.ALL_INSIDE, "smaller"
+    kind = FindingKind.ALL_INSIDE if n_inside else FindingKind.NONE_INSIDE
+    change = "smaller" if n_inside else "larger"
     return [_finding(ball.label, kind, {"n_unlabelled": n_unlabelled}, {"C2": change})]
 
 
@@ -362,17 +361,14 @@ def sentence(finding: Finding, words: Words = in_parameters) -> str:
         case FindingKind.SHARE_NOT_REACHED:
             parts["others"] = _or(to[name] for name in ("radius", "max_kept", "filter"))
         case FindingKind.ROWS_LEFT_ASIDE:
-            larger, of_which = to["max_kept"], values["which"]
-            of_all = of_which == "unlabelled"
-            parts["which"] = "unlabelled" if of_all else "labelled majority"
-            parts["more"] = "All rows are ranked."
-            if larger:
-                parts["more"] = f"A{larger[1:]} takes in more; predict classifies all rows."
+            larger, is_majority = to["max_kept"], values["which"] == "majority"
+            parts["which"] = "labelled majority" if is_majority else "unlabelled"
+            more = f"A{larger[1:]} takes in more; predict classifies all rows."
+            parts["more"] = more if larger else "All rows are ranked."
         case FindingKind.STOPPED_SHORT:
             limits = _or(words(name, None) for name in finding.remedy)
-            parts["advice"] = "Take the ball as an approximation"
-            if limits:
-                parts["advice"] = f"Raise {limits}; standardised features help"
+            raised = f"Raise {limits}; standardised features help"
+            parts["advice"] = raised if limits else "Take the ball as an approximation"
     ball = f"the ball of {values['label']!r}"
     return _SENTENCES[finding.kind].format(ball=ball, v=values, to=to, **parts)
 

@@ -350,8 +350,7 @@ def trials_of_groups(
     some = (share > EQUAL) & (share < 1.0 - EQUAL)
     variance = np.where(some, every * share * (1.0 - share), 1.0)
     effect = n_groups * np.where(some, spread / variance, alike) + MADE_UP * alike[-1]
-    trials: FloatArray = every * (n_groups + MADE_UP) / np.maximum(effect, tiny)
-    return trials
+    return np.asarray(every * (n_groups + MADE_UP) / np.maximum(effect, tiny))
 
 
 class WeightedRate(NamedTuple):

@@ -44,8 +44,7 @@ class LevelCells(NamedTuple):
         level = np.repeat(self.codes, np.diff(np.append(starts, len(weight))))
         of_groups = np.bincount(level * n_groups + group, weight, self.n_levels * n_groups)
         squares = np.square(of_groups.reshape(self.n_levels, n_groups)).sum(axis=1)
-        found: FloatArray = squares / np.where(self.mass > 0.0, self.mass, 1.0)
-        return found
+        return np.asarray(squares / np.where(self.mass > 0.0, self.mass, 1.0))
 
 
 def mauc(

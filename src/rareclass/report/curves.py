@@ -309,11 +309,10 @@ class AlertsDisplay(TableDisplay):
     def rows(self) -> TableBlock:
         """Return ten thresholds spread over the logarithm of alerts, the model's own among them."""
         table = self.table
-        own, spread = table.own, list(table.thinned(_N_LISTED))
-        if own is not None and own not in spread:
-            nearest = min(range(len(spread)), key=lambda k: abs(spread[k] - own))
-            spread[nearest] = own
-        places = sorted({int(each) for each in spread})
+        own, spread = table.own, table.thinned(_N_LISTED)
+        if own is not None:
+            spread[np.abs(spread - own).argmin()] = own
+        places = np.unique(spread).tolist()
         marks = {} if own is None else {own: " (the model's)"}
         rates = table.amounts.value
         columns = {

@@ -273,7 +273,6 @@ def _short_threshold(held: HeldOutCuts, cut: int) -> float:
             return middle
         middle = over - max(abs(over), 1.0)  # all rows are above
     if not n_above:  # none is
-        over, middle = np.inf, under
         middle = under + 1e-9 * max(abs(under), 1.0) if np.isfinite(under) else under
     for digits in range(2, 17):
         short = float(f"{middle:.{digits}g}")
