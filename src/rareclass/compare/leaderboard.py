@@ -189,8 +189,7 @@ def compare_on(
     if found.comparison is None:
         raise ErrorKind.UNSUPPORTED.error("No method finished.", _reasons(found.runs))
     by_class = of_classes(found, data, target.rare_labels)
-    about = (data.n_rows, n_rare, target.rare_label, by_class)
-    return Leaderboard(found, found.comparison, *about)
+    return Leaderboard(found, found.comparison, data.n_rows, n_rare, target.rare_label, by_class)
 
 
 def of_classes(

@@ -153,8 +153,7 @@ def _solve(
 def one_class_start(points: Points, pool: Pool) -> BallStart:
     """Begin with the centre of the one-class ball of the rare rows (Algorithm 2)."""
     rare = pool.which(RARE)
-    center, _ = one_class_center(points.take(rare), pool.weight[rare])
-    return BallStart(center)
+    return BallStart(one_class_center(points.take(rare), pool.weight[rare])[0])
 
 
 def transduced(labels: PartialLabels, balls: tuple[Ball, ...]) -> np.ndarray:
@@ -205,21 +204,23 @@ def ball_findings(
     n_kept, n_majority = (len(pool.which(kind)) for kind in (UNLABELLED, MAJORITY))
     found = _useless_radius(ball, pool, background)
     if not n_majority:
-        found.append(_finding(ball.label, FindingKind.NO_MAJORITY))
+        found.append(finding_about(ball.label, FindingKind.NO_MAJORITY))
     if pool.n_unlabelled and not n_kept:
         values: dict[str, Any] = {"n_unlabelled": pool.n_unlabelled}
-        found.append(_finding(ball.label, FindingKind.ALL_FILTERED, values, {"filter": "larger"}))
+        found.append(
+            finding_about(ball.label, FindingKind.ALL_FILTERED, values, {"filter": "larger"})
+        )
     n_wanted = int(pool.rare_share * pool.n_unlabelled)
     if by_share and n_wanted > n_kept:
         values = {"n_wanted": n_wanted, "share": pool.rare_share, "n_kept": n_kept}
         remedy = {"rare_share": None, "radius": "solved", "max_kept": "larger", "filter": "larger"}
-        found.append(_finding(ball.label, FindingKind.SHARE_NOT_REACHED, values, remedy))
+        found.append(finding_about(ball.label, FindingKind.SHARE_NOT_REACHED, values, remedy))
     if pool.n_near > n_kept or pool.n_majority > n_majority:
         values = {"n_rows": pool.n_majority, "which": "majority", "max_kept": max_kept}
         if pool.n_near > n_kept:
             values |= {"n_rows": pool.n_near, "which": "unlabelled"}
         found.append(
-            _finding(ball.label, FindingKind.ROWS_LEFT_ASIDE, values, {"max_kept": "larger"})
+            finding_about(ball.label, FindingKind.ROWS_LEFT_ASIDE, values, {"max_kept": "larger"})
         )
     found += _extreme_price(ball)
     if not by_share and not {one.kind for one in found} & _TOO_LARGE:
@@ -233,17 +234,13 @@ def stopped_short(ball: Ball) -> Finding:
     values = {"status": str(end.status), "gap": end.gap}
     values |= {"n_outer": end.n_outer, "n_inner": end.n_inner}
     remedy = dict.fromkeys(("max_outer", "max_inner", "tol"), "larger")
-    return _finding(ball.label, FindingKind.STOPPED_SHORT, values, remedy)
+    return finding_about(ball.label, FindingKind.STOPPED_SHORT, values, remedy)
 
 
-def single_row(label: Any) -> Finding:
-    """Return the finding of a category that has no row to hold out."""
-    return _finding(label, FindingKind.SINGLE_ROW)
-
-
-def _finding(
+def finding_about(
     label: Any, kind: FindingKind, values: Mapping[str, Any] | None = None, remedy: Any = None
 ) -> Finding:
+    """Return a finding about the balls of a category."""
     return Finding(kind, {"label": plain(label), **(values or {})}, remedy or {})
 
 
@@ -261,7 +258,7 @@ def _useless_radius(ball: Ball, pool: Pool, background: Background) -> list[Find
     shapes = {"kernel": "gaussian"} if is_round else {}
     remedy = {"n_balls": "auto", **shapes, **_for_a_smaller_ball(ball)}
     values = {"radius": ball.radius, "spread": spread, "share": share}
-    return [_finding(ball.label, FindingKind.USELESS_RADIUS, values, remedy)]
+    return [finding_about(ball.label, FindingKind.USELESS_RADIUS, values, remedy)]
 
 
 def _for_a_smaller_ball(ball: Ball) -> dict[str, str]:
@@ -280,7 +277,7 @@ def _beyond_share(ball: Ball, pool: Pool) -> list[Finding]:
         return []
     remedy = {**_for_a_smaller_ball(ball), "rare_share": None}
     values = {"n_found": n_found, "share": pool.rare_share, "n_most": most}
-    return [_finding(ball.label, FindingKind.BEYOND_SHARE, values, remedy)]
+    return [finding_about(ball.label, FindingKind.BEYOND_SHARE, values, remedy)]
 
 
 def _extreme_price(ball: Ball) -> list[Finding]:
@@ -291,7 +288,7 @@ def _extreme_price(ball: Ball) -> list[Finding]:
         return []
     kind = FindingKind.ALL_INSIDE if n_inside else FindingKind.NONE_INSIDE
     change = "smaller" if n_inside else "larger"
-    return [_finding(ball.label, kind, {"n_unlabelled": n_unlabelled}, {"C2": change})]
+    return [finding_about(ball.label, kind, {"n_unlabelled": n_unlabelled}, {"C2": change})]
 
 
 _SENTENCES = {

@@ -12,9 +12,9 @@ from rareclass.decide.rarity_scores import given_splits
 from rareclass.errors import ErrorKind
 from rareclass.estimators.estimator import learned, read_features
 from rareclass.estimators.search import SearchCV, ranks
-from rareclass.findings import warn
+from rareclass.findings import FindingKind, warn
 from rareclass.folds.splitters import stratified
-from rareclass.hyperball.ball import sentence, single_row
+from rareclass.hyperball.ball import finding_about, sentence
 from rareclass.hyperball.choice import (
     BallCandidate,
     CandidateBalls,
@@ -249,7 +249,7 @@ n_jobs, pos_label
         check_whole("cv", self.cv, "2 folds or more, a splitter or a list", 2)
         n_folds = min(int(self.cv), len(rare))
         if n_folds < 2:
-            alone = single_row(label)
+            alone = finding_about(label, FindingKind.SINGLE_ROW)
             warn(sentence(alone), UserWarning, alone)
             return []
         seed = 0 if self.random_state is None else self.random_state

@@ -185,8 +185,7 @@ def _seeds(random_state: Any, n: int) -> NDArray[np.uint64]:
     elif random_state is not None:
         check_whole("random_state", random_state, "a whole number, a generator or None", 0)
         random_state = int(random_state)
-    seeds = np.random.SeedSequence(random_state).generate_state(n, np.uint64)
-    return seeds.astype(np.uint64)
+    return np.random.SeedSequence(random_state).generate_state(n, np.uint64).astype(np.uint64)
 
 
 class PairTable(NamedTuple):

@@ -92,8 +92,7 @@ def _draw_plane(axes: Axes, picture: BallPicture) -> None:
     axes.add_patch(disc)
     axes.plot(0.0, 0.0, "+", color=BLACK, markersize=10, markeredgewidth=1.5, zorder=7)
     axes.set_aspect("equal", adjustable="box")
-    axes.set_xlim(-reach, reach)
-    axes.set_ylim(-reach, reach)
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
     axes.set_xlabel(picture.axis_names[0], parse_math=False)
     axes.set_ylabel(picture.axis_names[1], parse_math=False)
     title = f"Rows around the centre (+), disc of R = {picture.radius:.3g}"

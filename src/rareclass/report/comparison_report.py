@@ -86,11 +86,9 @@ def _names(models: Sequence[Path]) -> list[str]:
     ['a/m', 'b/m']
     """
     short = [path.stem for path in models]
-    if len(set(short)) == len(short):
-        return short
-    longer = [str(path.with_suffix("")) for path in models]
-    if len(set(longer)) == len(longer):
-        return longer
+    for names in (short, [str(path.with_suffix("")) for path in models]):
+        if len(set(names)) == len(names):
+            return names
     return [f"{name} ({number + 1})" for number, name in enumerate(short)]
 
 

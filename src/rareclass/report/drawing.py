@@ -141,9 +141,8 @@ def _written(figure: Figure) -> str:
 def _themed(svg: str, key: str, title: str, description: str) -> str:
     """The element alone, with ids that are unique on the page and the colours of the page."""
     svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    unseen = r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->"
+    svg = re.sub(unseen, "", svg, flags=re.DOTALL)
     svg = re.sub(r' id="(?!m|p|C|[a-z]*[0-9a-f]{8})[^"]*"', "", svg)  # names of groups
     svg = re.sub(r' id="([^"]+)"', rf' id="{key}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{key}-\1)", svg)

@@ -147,8 +147,7 @@ def _table(parts: Subgroups, what: str) -> TableBlock:
         return part not in worse, not part.n_rare, part.recall.value, -n_missed
 
     chosen = sorted(parts.parts, key=rank)[:_MOST_LISTED]
-    name = what.capitalize()
-    columns = {name: [each.name + (" ▼" if each in worse else "") for each in chosen]}
+    columns = {what.capitalize(): [each.name + (" ▼" if each in worse else "") for each in chosen]}
     columns |= _counts(chosen) | {
         "Precision": [percent_with_bounds(each.precision) for each in chosen],
         "Recall": [percent_with_bounds(each.recall) for each in chosen],

@@ -220,8 +220,7 @@ class ThresholdTable:
             return np.arange(n)
         way = np.log10(np.maximum(self.alerts, 1.0)) + self.recall.value * 2.0
         spread = np.linspace(way[0], way[-1], most)
-        kept = np.unique(np.clip(np.searchsorted(way, spread), 0, n - 1))
-        return np.union1d(kept, [0, n - 1])
+        return np.union1d(np.clip(np.searchsorted(way, spread), 0, n - 1), [0, n - 1])
 
     def for_script(self) -> dict[str, Any]:
         """Return what the script of a page reads of each threshold, as JSON can write it."""
