@@ -248,9 +248,7 @@ def chance_of_at_least(hits: Any, trials: Any, share: Any) -> Any:
 
     The incomplete beta function ``I_share(hits, trials - hits + 1)``, 1 for no hits.
     """
-    hits, trials = np.broadcast_arrays(np.asarray(hits, float), trials)
-    some = np.maximum(hits, np.finfo(float).tiny)
-    return np.where(hits > 0, special.betainc(some, np.maximum(trials - hits, 0) + 1, share), 1.0)
+    return _beta_of_hits(special.betainc, hits, trials, share, without_hits=1.0)
 
 
 def chance_of_at_most(hits: Any, trials: Any, share: Any) -> Any:
@@ -260,10 +258,14 @@ def chance_of_at_most(hits: Any, trials: Any, share: Any) -> Any:
 
 def lower_bound(hits: Any, trials: Any, tail: Any) -> Any:
     """Lower bound of a share at ``1 - tail``: so many hits or more have the chance `tail` of it."""
+    return _beta_of_hits(special.betaincinv, hits, trials, tail, without_hits=0.0)
+
+
+def _beta_of_hits(beta: Any, hits: Any, trials: Any, at: Any, without_hits: float) -> Any:
+    """Return a function of ``Beta(hits, trials - hits + 1)``, which does not exist without hits."""
     hits, trials = np.broadcast_arrays(np.asarray(hits, float), trials)
     some = np.maximum(hits, np.finfo(float).tiny)
-    bound = special.betaincinv(some, np.maximum(trials - hits, 0) + 1, tail)
-    return np.where(hits > 0, bound, 0.0)
+    return np.where(hits > 0, beta(some, np.maximum(trials - hits, 0) + 1, at), without_hits)
 
 
 def upper_bound(hits: Any, trials: Any, tail: Any) -> Any:

@@ -106,8 +106,7 @@ class MIBCCV(MIBCParameters, RankScorer, SearchCV):
         all_rows = _TrainingTable(source, labels, rare_rows, seed, self.n_jobs)
         first = next(iter(models.values()))
         check_memory(source.n_features, first, 2 * len(folds) + 1)
-        wanted = first.wanted(all_rows.seed)
-        whole, trained = _moments_of_folds(all_rows, wanted, folds)
+        whole, trained = _moments_of_folds(all_rows, first.wanted(all_rows.seed), folds)
         paths: list[list[Hyperplane]] = []
         with track("Choosing C", len(folds), self.verbose) as advance:
             for fold, moments in zip(folds, trained, strict=True):

@@ -79,8 +79,7 @@ class TableDisplay(RankingDisplay):
         """Count at every threshold; `options` as for `ThresholdTable.of`."""
         table, value = ThresholdTable.of(y, scores, sample_weight, **options), None
         if cls._measure is not None:
-            groups = options.get("groups")
-            value = interval(cls._measure, y, scores, sample_weight, groups=groups)
+            value = interval(cls._measure, y, scores, sample_weight, groups=options.get("groups"))
         return cls(table, name=name, value=value)
 
     def _value_text(self) -> str:

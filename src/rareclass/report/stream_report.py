@@ -264,10 +264,9 @@ class AlertsInTimeDisplay(Display):
 
     def rows(self) -> TableBlock:
         """Return the alerts in tenths of the stream."""
-        alerts = self.counts.reshape(10, 4).sum(axis=1)
         columns = {
             "Rows": [f"{low:,.0f} to {high:,.0f}" for low, high in pairwise(self.edges[::4])],
-            "Alerts": map(whole, alerts.tolist()),
+            "Alerts": map(whole, self.counts.reshape(10, 4).sum(axis=1).tolist()),
         }
         return TableBlock.of("Alerts in tenths of the stream", columns)
 
