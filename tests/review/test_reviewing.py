@@ -93,15 +93,11 @@ def test_a_list_says_why_and_has_the_cells(tmp_path):
     assert journal.rounds[0].model
 
 
-def test_few_cases_are_enough_to_score_by(tmp_path):
+def test_few_cases_are_enough_to_score_by_and_an_open_list_is_shown_again(tmp_path):
     table, journal = started(tmp_path, np.flatnonzero(RARE)[:3])
-    assert next_rows(table, journal, budget=10).scored_by == "cases"
-
-
-def test_an_open_list_is_shown_again(tmp_path):
-    table, journal = started(tmp_path)
     assert open_list(table, journal) is None
     listed = next_rows(table, journal, budget=6)
+    assert listed.scored_by == "cases"
     journal.add([Verdict(listed.round.listed[2].key, "ok")])
     again = open_list(table, journal)
     assert again.is_open
