@@ -32,8 +32,8 @@ RIDDLES = re.compile(
 # change that needs more room takes it from another one in the same commit, and says why there.
 MOST_CODE = {
     "cli": 2815,
-    "compare": 1257,
-    "decide": 1831,
+    "compare": 1250,
+    "decide": 1825,
     "encoding": 2710,
     "ensemble": 2901,
     "estimators": 351,
@@ -41,23 +41,23 @@ MOST_CODE = {
     "fit": 1833,
     "folds": 466,
     "hunt": 850,
-    "hyperball": 1857,
+    "hyperball": 1823,
     "kernels": 590,
     "labels": 870,
-    "metrics": 2118,
+    "metrics": 2092,
     "model": 3922,
-    "moments": 1536,
+    "moments": 1526,
     "online": 2318,
     "ranking": 3640,
-    "report": 2956,
-    "review": 1035,
+    "report": 2924,
+    "review": 1030,
     "rows": 1654,
     "serving": 1358,
     "single files": 2099,
     "stream": 1897,
     "tables": 4036,
 }
-MOST_LINES = {"src/rareclass": 72_896, "tests": 54_049, "benchmarks": 17_803}
+MOST_LINES = {"src/rareclass": 72_772, "tests": 54_005, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
