@@ -40,6 +40,9 @@ _MOST_SHOWN = 5
 _MOST_LEVELS_OF_VUS = 6
 # Of the intervals of precision and recall.
 _LEVEL = 0.95
+# The average precision at a share of rare rows that is further below that of the rows is not known:
+# the few majority rows at the top decide it (docs/decisions/0005).
+_MOST_TIMES = 3.0
 _AREAS = {"roc_auc": "AUC", "average_precision": "average precision"}
 
 
@@ -212,8 +215,9 @@ class RareDecision:
     def estimate(self, rows: ScoredRows, prevalence: float | None = None) -> RankingEstimate:
         """Return AUC, average precision and precision at k, with 95 % intervals.
 
-        With a `prevalence` also the average precision where that share of the rows is rare; of
-        several classes also AUC and average precision of each against all other rows.
+        With a `prevalence` also the average precision where that share of the rows is rare, unless
+        it is far below that of these rows; of several classes also AUC and average precision of
+        each against all other rows.
         """
         _, scores, weight, _, classes, groups = rows
         rare = rows.y == 1
@@ -224,7 +228,7 @@ class RareDecision:
         first = max(1, round(n_rare))
         for k in sorted({first, SECOND_TOP}) if n_rows >= 10 * SECOND_TOP else [first]:
             measures[f"precision at {k}"] = measured("precision_at_k", sample_weight=weight, k=k)
-        if prevalence is not None:
+        if prevalence is not None and n_rare <= _MOST_TIMES * prevalence * n_rows:
             there = weights_at_prevalence(rare, weight, prevalence)
             name = f"average precision at {_percent(prevalence)} rare"
             measures[name] = measured("average_precision", sample_weight=there)
