@@ -171,17 +171,22 @@ def test_a_file_of_other_groups_has_not_moved_and_a_shift_is_found(tmp_path):
         x, group = in_groups(random, n_groups, 10, 0.8)
         y = (x + random.normal(size=len(x)) > 2.4).astype(int)
         town = random.choice(["a", "b", "c", "d"], n_groups)[group]
-        return pl.DataFrame({"x": x + shift, "town": town, "patient": group, "y": y})
+        ward = [f"{n_groups}-{shift}-{each}" if each % 3 else "all" for each in group]
+        filled = np.where(group % 20 == 7, np.nan, random.normal(size=len(x)))
+        columns = {"x": x + shift, "town": town, "ward": ward, "filled": filled}
+        return pl.DataFrame({**columns, "patient": group, "y": y}, nan_to_null=True)
 
     table(300).write_csv(tmp_path / "old.csv")
     words = ("-t", "y", *QUICK, "--groups", "patient", "-o", tmp_path / "m")
     run("fit", tmp_path / "old.csv", *words)
     model, new = load_model(tmp_path / "m"), tmp_path / "new.csv"
-    alike = model.facts.training.rows_alike
-    assert (alike["town"], alike["x"] > 2.0) == (pytest.approx(10.0), True)
+    grouped = model.facts.training.grouped
+    assert (grouped["town"].alike, grouped["x"].alike > 2.0) == (pytest.approx(10.0), True)
     for shift in [0.0] * 12 + [1.5]:
         table(40, shift).write_csv(new)
-        assert monitor_file(model, new).drift.is_far == (shift > 0.0)
+        drift = monitor_file(model, new).drift
+        assert [each.name for each in drift.moved] == (["x"] if shift else [])
+        assert drift.is_far == (shift > 0.0)
     table(40).with_columns(town=None).write_csv(new)
     assert [each.name for each in monitor_file(model, new).drift.moved] == ["town"]
 

@@ -30,9 +30,10 @@ from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
 from rareclass.metrics.column_drift import rows_alike_in_bins
 from rareclass.metrics.intervals import widened
-from rareclass.model.columns import TrainedColumn
+from rareclass.model.columns import TrainedColumn, WordBins
 from rareclass.model.decisions import decision_of
 from rareclass.model.facts import (
+    GroupedColumn,
     ModelFacts,
     RankingEstimate,
     RareCases,
@@ -190,8 +191,8 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     stored = method.as_stored(model)
     content = Model(encoder, stored, facts, thresholds, calibration, held_out=light, cases=cases)
     if trained_on.groups is not None:
-        alike = _rows_alike(content.trained, trained_on)
-        training = replace(task.facts(estimate, trained_on), rows_alike=alike)
+        grouped = _grouped(content.trained, trained_on)
+        training = replace(task.facts(estimate, trained_on), grouped=grouped)
         content = replace(content, facts=replace(facts, training=training))
     if settings.prevalence is not None and calibration is None:
         notes.append(f"{setting('prevalence')} has no effect: the model has no probabilities.")
@@ -421,16 +422,31 @@ class _Training:
         )
 
 
-def _rows_alike(columns: Sequence[TrainedColumn], data: TrainingSet) -> dict[str, float]:
-    """Return how many rows of groups count as one, by column (`rows_alike_in_bins`)."""
+def _grouped(columns: Sequence[TrainedColumn], data: TrainingSet) -> dict[str, GroupedColumn]:
+    """Return each column as rows of other groups see it."""
     assert isinstance(data.rows, pl.DataFrame)
     assert data.groups is not None
-    group = np.unique(data.groups, return_inverse=True)[1]
-    return {
-        each.name: rows_alike_in_bins(each.bins.places(data.rows[each.name]), group, data.weight)
-        for each in columns
-        if each.name in data.rows.columns
-    }
+    group, found = np.unique(data.groups, return_inverse=True)[1], {}
+    copies = np.ones(len(group)) if data.weight is None else data.weight
+    for each in (each for each in columns if each.name in data.rows.columns):
+        cells, n_bins = data.rows[each.name], each.bins.n_bins
+        pairs = pl.DataFrame({"cell": cells, "group": group})
+        is_alone = pairs.select(pl.col("group").n_unique().over("cell") == 1).to_series()
+        alone = (is_alone & cells.is_not_null()).to_numpy()
+        places = each.bins.places(cells)
+        if isinstance(each.bins, WordBins):
+            places = np.where(alone, n_bins, places)
+        counts = np.bincount(places, copies, n_bins + 2)
+        alike, of_empty, of_unlike = (
+            rows_alike_in_bins(those.astype(np.intp), group, data.weight)
+            for those in (places, places > n_bins, places == n_bins)
+        )
+        if counts[-1]:  # an empty cell is missing from all other bins
+            alike = max(alike, of_empty)
+        own = tuple(counts.tolist()) if isinstance(each.bins, WordBins) else ()
+        n_alone = float(copies[alone].sum())
+        found[each.name] = GroupedColumn(alike, of_empty, of_unlike, n_alone, own)
+    return found
 
 
 def _no_held_out_rows(settings: FitSettings) -> InputError:

@@ -7,7 +7,7 @@ empty cells. `rareclass.model.drift` counts new rows in them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.column_values import KnownWords
 from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.model.facts import GroupedColumn
 from rareclass.table_block import TableBlock
 from rareclass.tables.cells import TRUTH_SPELLINGS, numbers_in
 from rareclass.tables.columns import Column
@@ -109,7 +110,15 @@ class TrainedColumn(NamedTuple):
     missing: float | None  # share of empty cells, where it is known
     reading: CellReading | None = None  # of a column that is not learned from
     n_alone: float = 0.0  # training rows whose number, learned by its value, no other row has
-    alike: float = 1.0  # rows that count as one in `counts`, as rows of a group are alike
+    grouped: GroupedColumn = GroupedColumn(1.0, 1.0, 1.0, 0.0)
+
+    def of_groups(self, grouped: GroupedColumn | None) -> Self:
+        """Return the column as rows of other groups see it."""
+        if grouped is None:
+            return self
+        counts = np.array(grouped.counts) if grouped.counts else self.counts
+        n_alone = max(self.n_alone, grouped.n_alone) if self.n_alone else 0.0
+        return self._replace(counts=counts, n_alone=n_alone, grouped=grouped)
 
 
 def type_text(kind: str) -> str:
@@ -134,12 +143,11 @@ def trained_columns(
     used: Sequence[Column],
     n_rows: int | None,
     statistics: TableStatistics | None,
-    alike: Mapping[str, float] = MappingProxyType({}),
+    grouped: Mapping[str, GroupedColumn] = MappingProxyType({}),
 ) -> list[TrainedColumn]:
     """Return the columns that were `used`, and those of one value.
 
-    `columns` are all of the training table of `n_rows` rows, of which so many are `alike`, by the
-    name of a column, that they count as one.
+    `columns` are all of the training table of `n_rows` rows, `grouped` those of a table of groups.
     """
     bins = {} if statistics is None else _distributions(statistics)
     found = [_trained(each, n_rows, bins.get(each.name)) for each in used]
@@ -154,7 +162,7 @@ def trained_columns(
             of_word = WordBins(KnownWords().fit(words), len(words))
             about = (of_word, counts, float(is_empty), column.reading)
             found.append(TrainedColumn(column.name, column.kind, *about))
-    return [each._replace(alike=alike.get(each.name, 1.0)) for each in found]
+    return [each.of_groups(grouped.get(each.name)) for each in found]
 
 
 class _Distribution(NamedTuple):

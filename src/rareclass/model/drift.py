@@ -195,12 +195,15 @@ def _compared(
         is_unlike = share > MOST_UNLIKE or (trained.missing == 0.0 and empty > MOST_UNLIKE)
         return ColumnDrift(*about, empty, share, is_unlike=is_unlike)
     is_there = found + before > 0
-    found, before, n = found / trained.alike, before / trained.alike, n / trained.alike
-    then = max(float(before[-2]), trained.n_alone / trained.alike)
+    grouped, unlike = trained.grouped, max(float(before[-2]), trained.n_alone)
     is_unlike = any(
-        _exceeds(now, n, before_now, float(before.sum()), _OF_SHARES * error)
-        for now, before_now in ((share * n, then), (float(found[-1]), float(before[-1])))
+        _exceeds(now / alike, n / alike, then / alike, before.sum() / alike, _OF_SHARES * error)
+        for now, then, alike in (
+            (share * n, unlike, grouped.alike_unlike),
+            (float(found[-1]), float(before[-1]), grouped.alike_empty),
+        )
     )
+    found, before = found / grouped.alike, before / grouped.alike
     return ColumnDrift(
         *about,
         empty,

@@ -196,6 +196,17 @@ class RareCases:
 
 
 @dataclass(frozen=True)
+class GroupedColumn:
+    """A column as rows of other groups see it: rows of a group are alike, and have words alone."""
+
+    alike: float  # rows that count as one in the bins of `rareclass.model.columns`
+    alike_empty: float  # the same where cells are empty or not
+    alike_unlike: float  # and where they are unlike training or not
+    n_alone: float  # rows whose word or number no other group has
+    counts: tuple[float, ...] = ()  # rows by bin, of words: those alone are unlike training
+
+
+@dataclass(frozen=True)
 class TrainingFacts:
     """Rows that a model was trained on, and how its quality on new rows was estimated."""
 
@@ -215,8 +226,7 @@ class TrainingFacts:
     # Rows that the saved model learned from, copies included, and rare ones; None: all.
     n_learned: int | None = None
     n_learned_rare: int | None = None
-    # Rows that count as one in the distribution of a column, as rows of a group are alike.
-    rows_alike: dict[str, float] = field(default_factory=dict)
+    grouped: dict[str, GroupedColumn] = field(default_factory=dict)  # by column, of groups
 
     def learned_text(self) -> str:
         """Say from how many rows the saved model learned."""

@@ -149,8 +149,8 @@ class TableScorer:
             return list(self.counted)
         with self.naming_file():
             statistics = self.encoder.statistics_
-            alike = {} if facts.training is None else facts.training.rows_alike
-            return trained_columns(facts.columns, used, facts.n_rows, statistics, alike)
+            grouped = {} if facts.training is None else facts.training.grouped
+            return trained_columns(facts.columns, used, facts.n_rows, statistics, grouped)
 
     def new_summary(self) -> InputSummary:
         """Return a summary of no rows that compares what it is given with training."""
