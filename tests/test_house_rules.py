@@ -38,14 +38,14 @@ MOST_CODE = {
     "ensemble": 2901,
     "estimators": 351,
     "explain": 353,
-    "fit": 1833,
+    "fit": 1849,
     "folds": 466,
     "hunt": 850,
     "hyperball": 1823,
     "kernels": 590,
     "labels": 870,
     "metrics": 2092,
-    "model": 3922,
+    "model": 3940,
     "moments": 1526,
     "online": 2318,
     "ranking": 3640,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1897,
     "tables": 4036,
 }
-MOST_LINES = {"src/rareclass": 72_772, "tests": 54_005, "benchmarks": 17_803}
+MOST_LINES = {"src/rareclass": 72_813, "tests": 54_017, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
