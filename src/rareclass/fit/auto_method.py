@@ -271,7 +271,7 @@ def _say(finding: Finding) -> str | None:
         return (
             f"the model learns each value of {', '.join(columns)} separately. If new rows have "
             f"other values, the estimate is too good: give {setting('groups', columns[0])} for an "
-            f"estimate on new values, or {setting('drop', columns[0])}."
+            "estimate on new values."
         )
     if finding.kind == FindingKind.TIME_LIMIT:
         return (

@@ -102,7 +102,7 @@ class RankRC(RankScorer, KernelMachine):
     n_jobs : int or None, default=None
         Threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState or None
-        For landmarks that are drawn.
+        For landmarks that are drawn; None draws others each time.
     pos_label : label or None, default=None
         The rare class; None means the label with fewer rows of weight above 0.
     verbose : bool or "auto", default="auto"

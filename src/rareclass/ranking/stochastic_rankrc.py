@@ -79,7 +79,8 @@ class StochasticRankRC(RankScorer, KernelModel):
     max_iter : int, default=20
         Most passes of `fit`.
     random_state : int, RandomState or None
-        For the order of mini-batches, the pairs whose curvature is looked at, and landmarks.
+        For the order of mini-batches, the pairs whose curvature is looked at, and landmarks; None
+        draws others each time.
 
     Attributes
     ----------
