@@ -302,7 +302,8 @@ def test_a_clinic_of_few_rows_a_day_has_alerts_a_week(tmp_path, dated):
     has_time = pl.lit(True) if dated == "all" else pl.col("y") == dated
     table.with_columns(pl.when(has_time).then("admitted")).write_csv(new)
     words = ("-t", "y", *QUICK, "--groups", "patient", "--time", "admitted", "--alerts", "1/week")
-    run("fit", old, *words, "-o", model)
+    run("fit", old, *words, "--drop", "admitted", "-o", model)
+    assert [each.name for each in load_model(model).encoder.columns] == ["x"]
     n_dated = n if dated == "all" else (y == dated).sum()
     assert json_of("evaluate", model, new)["n_rows_without_time"] == n - n_dated
     assert "alerts <= 2 a week" in run("threshold", model, old, "--alerts", "2/week")

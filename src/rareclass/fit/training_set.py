@@ -78,8 +78,9 @@ class FitSettings(EstimateSettings, ColumnSettings):
     def beside(self) -> dict[str, str | None]:
         """Columns that are needed besides what is learned from, and why one is not learned from."""
         why = {"groups": "dropped: column of groups", "id_column": "dropped: column of identifiers"}
-        named = self.columns_named
-        return {name: None if name in self.keep else why.get(option) for option, name in named}
+        found = {name: why.get(option) for option, name in self.columns_named}
+        found |= {name: f"dropped: {setting('drop')}" for name in self.drop if name in found}
+        return {name: None if name in self.keep else words for name, words in found.items()}
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,8 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     named = settings.groups  # words, as they are
     by = () if named is None or named in settings.keep else (named,)
     categories = (*settings.categories, *by)
-    plan = plan_reading(file, settings.target, settings.drop, categories, settings.keep)
+    dropped = [name for name in settings.drop if name not in settings.beside]
+    plan = plan_reading(file, settings.target, dropped, categories, settings.keep)
     if settings.on_disk:
         return _read_on_disk(plan, settings)
     table = read_training_table(plan, settings.beside)
@@ -220,8 +222,10 @@ def check_beside(file: TableFile, settings: FitSettings) -> None:
     options = settings.columns_named
     for option, name in options:
         named_columns(file, [name], option)
-        if name == settings.target or name in settings.drop:
-            raise named_twice(name, option, "target" if name == settings.target else "drop")
+        if name == settings.target:
+            raise named_twice(name, option, "target")
+        if name in settings.keep and name in settings.drop:
+            raise named_twice(name, "keep", "drop")
     if options and settings.on_disk:
         raise ErrorKind.MEMORY.error(
             f"{setting(options[0][0])} needs the table in memory, and it is larger than a quarter "
