@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from rareclass.folds.dealing import ALWAYS_LEARNED, group_numbers, moments
 from rareclass.folds.majority_part import draw_majority
@@ -143,6 +145,10 @@ def read_training_rows(
     from rareclass.ensemble.plan import fold_numbers, folds_of, parts_of_rows
 
     given = FitInput(given.X, *map(_here, given[1:]))
+    counted = _rows_that_count(given, cv)
+    if counted is not None:
+        columns = (each if each is None else _safe_indexing(each, counted) for each in given)
+        given = FitInput(*columns)
     number, weight = _drawn_part(given, cv, pos_label, seed)
     y, groups, time = (
         column if column is None or number is None else np.asarray(column)[number]
@@ -154,6 +160,7 @@ def read_training_rows(
         which = np.full(table.n_rows, -1, dtype=np.int16)
         which[labels.rare] = np.unique(labels.codes, return_inverse=True)[1]
     number = np.arange(table.n_rows) if number is None else number
+    number = number if counted is None else counted[number]
     group: Any = None
     time = None if time is None else moments(time, table.n_rows)
     groups = None if groups is None else group_numbers(groups, table.n_rows)
@@ -249,6 +256,22 @@ def _drawn_part(
         return None, given.weight
     weight = row_weights(given.weight, n_rows)
     return draw_majority(labels.is_rare(n_rows), weight, n_majority, seed)
+
+
+def _rows_that_count(given: FitInput, cv: Any) -> np.ndarray | None:
+    """Return the numbers of the rows of weight above 0, by which columns are read; None for all.
+
+    None as well where something does not fit together, which is said later.
+    """
+    weight, is_named = np.asarray(given.weight), isinstance(cv, (str, int, np.integer))
+    if not is_named or weight.dtype.kind not in "biuf" or weight.ndim != 1:
+        return None
+    if not ((weight >= 0.0).all() and (weight == 0.0).any() and (weight > 0.0).any()):
+        return None
+    if is_dask(given.X) or isinstance(given.X, LabelledRows | RowSource):
+        return None
+    same = all(each is None or _num_samples(each) == len(weight) for each in given)
+    return np.flatnonzero(weight > 0.0) if same else None
 
 
 class TrainingViews:
