@@ -137,9 +137,12 @@ def test_a_weight_is_so_many_copies_and_none_is_absence():
     kept = weight > 0
     splits = [(np.flatnonzero(fold[kept] != k), np.flatnonzero(fold[kept] == k)) for k in range(3)]
     without = quick(members, cv=splits).fit(X[kept], Y[kept])
-    for table in (X, X.assign(amount=X["amount"].astype(str).where(kept, "unknown"))):
-        absent = quick(members).fit(table, Y, sample_weight=kept.astype(float))
-        np.testing.assert_allclose(absent.score_samples(X), without.score_samples(X), atol=1e-9)
+    absent = quick(members).fit(X, Y, sample_weight=kept)
+    np.testing.assert_allclose(absent.score_samples(X), without.score_samples(X), atol=1e-9)
+    text = X.assign(amount=X["amount"].astype(str).where(kept, "unknown"))
+    without = quick(members, cv=3).fit(text[kept], Y[kept])
+    absent = quick(members, cv=3).fit(text, Y, sample_weight=kept.astype(float))
+    np.testing.assert_array_equal(absent.score_samples(X), without.score_samples(X))
 
 
 @pytest.mark.sampled(1)
