@@ -184,6 +184,7 @@ def _matched(files: ScoreFiles) -> list[ScoreTable]:
                     f"Give scores of the same rows, or {setting('id_column')} with a column that "
                     "names them.",
                 )
+            _check_order(first, table)
         return tables
     ids = [_ids(table, files.id_column) for table in tables]
     matched = [first]
@@ -202,6 +203,22 @@ def _matched(files: ScoreFiles) -> list[ScoreTable]:
         order = pl.DataFrame({"id": ids[0]}).join(place, on="id", how="left", maintain_order="left")
         matched.append(ScoreTable(table.path, table.frame[order["row"]]))
     return matched
+
+
+def _check_order(first: ScoreTable, table: ScoreTable) -> None:
+    """Raise `InputError` where a column shows that the rows of a table are in another order."""
+    for name in first.frame.columns:
+        if name not in table.frame.columns:
+            continue
+        ours, theirs = (each.frame[name].cast(pl.String, strict=False) for each in (first, table))
+        is_same = ours.equals(theirs) or ours.n_unique() < len(ours)
+        if not is_same and ours.sort().equals(theirs.sort()):
+            raise ErrorKind.ROWS.error(
+                f"The rows of {table.path} are in another order than those of {first.path}, by "
+                f"column {name!r}.",
+                f"Give {setting('id_column', name)}, which matches them.",
+                column=name,
+            )
 
 
 def _ids(table: ScoreTable, name: str) -> pl.Series:
