@@ -79,7 +79,7 @@ def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(tmp_path):
 
 def test_score_files_are_matched_by_id(files, tmp_path, monkeypatch):
     words = ("compare", *files, *FLAGS, "--id", "order")
-    assert "another order" in complaint(*words[:-2], "--id order")
+    assert "another order" in complaint(*words[:-2])
     done, content = run_with_json(*words, "--k", 20)
     frames = scored()
     y = (frames["a"]["fraud"] == "yes").to_numpy()
