@@ -76,14 +76,14 @@ class HeldOutCuts(NamedTuple):
                 "apart.",
                 "Look at the model that made them.",
             )
-        ends, units = steps(value), row_units(is_rare, weight)
-        whole = bool((weight == np.round(weight)).all()) and units[1] == 1.0
+        ends, (_, unit) = steps(value), row_units(is_rare, weight)
+        whole = bool((weight == np.round(weight)).all()) and unit == 1.0
         rare, majority = (_above(np.where(is_rare == one, weight, 0.0), ends) for one in (1, 0))
         squares = weight if whole else weight**2
         moments = None if time is None else read_times(time, n_rows)[rows]
         trials = (rare + majority) ** 2 / np.maximum(_above(squares, ends), _TINY)
-        # Where all rows called are rare, the others are known to one drawn row of theirs.
-        trials = np.minimum(trials, (rare + majority) / max(units))
+        if not whole:
+            trials = np.minimum(trials, (rare + majority) / _drawn_units(is_rare, weight, ends))
         of_classes = [
             float(weight[each].sum() ** 2 / max(squares[each].sum(), _TINY))
             for each in (is_rare, ~is_rare)
@@ -236,6 +236,15 @@ def running_sums(amounts: FloatArray, group: NDArray[Any]) -> FloatArray:
     sums, total = np.empty(len(group)), np.cumsum(amounts[order])
     sums[order] = total - (total - amounts[order])[np.searchsorted(group[order], group[order])]
     return sums
+
+
+def _drawn_units(is_rare: NDArray[np.bool_], weight: FloatArray, ends: np.ndarray) -> FloatArray:
+    """Weight of a drawn majority row above each cut; of the first below it where none is above."""
+    others, n = np.where(is_rare, 0.0, weight), len(weight)
+    place = np.where(is_rare, n, np.arange(n))
+    first = np.append(np.minimum.accumulate(place[::-1])[::-1], n)[ends]
+    above, squares = _above(others, ends), _above(others**2, ends)
+    return np.where(above > 0.0, squares / np.maximum(above, _TINY), np.append(weight, 1.0)[first])
 
 
 def _above(weight: FloatArray, ends: np.ndarray) -> FloatArray:
