@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rareclass.model.targets import RareClassFacts
     from rareclass.online.ranker import OnlineRanker
 
-FORMAT = 9
+FORMAT = 10
 KEPT = 2
 CLASSES = (0, 1)  # the rest, the rare class
 KINDS: Kinds = {
