@@ -95,10 +95,10 @@ def test_a_damaged_one_falls_back_to_the_one_before(tmp_path, damage):
 
 def test_another_format_is_not_damage(tmp_path, monkeypatch):
     save_checkpoint(tmp_path, 5, state_of(5))
-    monkeypatch.setattr(state, "FORMAT", 10)
+    monkeypatch.setattr(state, "FORMAT", state.FORMAT + 1)
     save_checkpoint(tmp_path, 9, state_of(9))
     monkeypatch.undo()
-    with refused(ErrorKind.FILE_FORMAT, value=10):
+    with refused(ErrorKind.FILE_FORMAT, value=state.FORMAT + 1):
         load_newest(tmp_path)
 
 
