@@ -44,7 +44,7 @@ MOST_CODE = {
     "hyperball": 1823,
     "kernels": 590,
     "labels": 870,
-    "metrics": 2092,
+    "metrics": 2099,
     "model": 3940,
     "moments": 1526,
     "online": 2318,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1897,
     "tables": 4036,
 }
-MOST_LINES = {"src/rareclass": 72_858, "tests": 54_023, "benchmarks": 17_803}
+MOST_LINES = {"src/rareclass": 72_867, "tests": 54_035, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
