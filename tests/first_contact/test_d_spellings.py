@@ -192,6 +192,37 @@ def test_numbers_but_for_a_few_words_name_the_words():
     says(words, "'tba'", "'see note'")
 
 
+@pytest.mark.parametrize(
+    ("cells", "usual", "other"),
+    [
+        (["0,74", "1,5", "2,25", "unknown"], "0,74", "unknown"),
+        (["0,74", "0.5", "1,5"], "0,74", "0.5"),
+        (["12 mg/dl", "13 mg/dl", "n.d."], "12 mg/dl", "n.d."),
+        (["3 EUR", *(f"{k} USD" for k in range(9))], "0 USD", "3 EUR"),
+        (["1.2 MB", *(f"{k} KB" for k in range(9))], "0 KB", "1.2 MB"),
+    ],
+)
+def test_numbers_that_are_not_written_in_one_way_name_two_ways(cells, usual, other):
+    kind, words = noted(2 * cells)
+    assert kind is FindingKind.MOSTLY_NUMBERS
+    says(words, f"{usual!r}, and {other!r} is not")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["12A", "7B", "9C"],
+        ["E11", "250", "V53", "401"],
+        ["3-5", "6-9"],
+        ["1st", "2nd"],
+        ["8 GB", "16 GB"],
+    ],
+)
+def test_codes_with_digits_are_no_numbers_written_in_two_ways(cells):
+    note = noted(3 * cells)
+    assert note is None or note.kind is FindingKind.NUMBER_FORMAT
+
+
 def test_numbers_with_a_unit_are_noted():
     assert noted(["$5", "$7"]).kind is FindingKind.NUMBER_FORMAT
     with pytest.warns(rareclass.findings.TableWarning) as told:

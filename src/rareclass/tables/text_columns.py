@@ -35,6 +35,7 @@ NUMBER_SHARE = 0.95
 _SAMPLE = 200
 _FIRST = 50  # cells that are looked at before all are
 _MOST_SHOWN = 5  # words in a message
+_SAME_UNIT = 0.8  # of the numbers of a column, by which they are no codes such as 12A and 7B
 _MOST_WORDS = 1000  # different words that are counted
 _CODE = r"^0\d+$"
 
@@ -399,7 +400,28 @@ do. Write quantities without such zeros."
             f"column {name!r} is taken as categories: it holds {profile.numbers_but_text}. Leave "
             "such cells empty to have it read as numbers.",
         )
-    return None
+    return _note_of_unread_numbers(name, sample) if is_words and not profile.truth else None
+
+
+def _note_of_unread_numbers(name: str, sample: pl.Series) -> ColumnNote | None:
+    """Return a note where most cells are numbers, hardly of more than one unit, and others not."""
+    if 2 * sample.str.contains(r"\d").sum() < max(1, len(sample)):
+        return None
+    ways = (written_numbers(sample, style) for style in NUMBER_STYLES)
+    best = min(ways, key=lambda found: found.values.null_count())
+    units = best.units.fill_null("").zip_with(best.values.is_not_null(), pl.Series([None]))
+    common = units.drop_nulls().mode().sort()
+    is_usual = (units == common[0]).fill_null(False) if len(common) else pl.Series([False])
+    n_numbers, n_usual = int(units.is_not_null().sum()), int(is_usual.sum())
+    if 2 * n_numbers <= len(sample) or n_usual < _SAME_UNIT * n_numbers or is_usual.all():
+        return None
+    usual, other = sample.filter(is_usual)[0], sample.filter(~is_usual)[0]
+    return ColumnNote(
+        FindingKind.MOSTLY_NUMBERS,
+        f"column {name!r} is taken as categories: most of its cells are numbers written like "
+        f"{shown(usual)}, and {shown(other)} is not. Write all in one way and one unit, and leave "
+        "others empty, to have it read as numbers.",
+    )
 
 
 def _note_of_two_ways(name: str, profile: CellProfile) -> ColumnNote:
