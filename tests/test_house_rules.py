@@ -55,9 +55,9 @@ MOST_CODE = {
     "serving": 1358,
     "single files": 2099,
     "stream": 1897,
-    "tables": 4036,
+    "tables": 4055,
 }
-MOST_LINES = {"src/rareclass": 72_867, "tests": 54_035, "benchmarks": 17_803}
+MOST_LINES = {"src/rareclass": 72_889, "tests": 54_066, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
