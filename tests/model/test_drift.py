@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise, product
 from math import comb, prod
 
@@ -37,7 +38,7 @@ from rareclass.model.drift import (
 from rareclass.model.evaluate import monitor_file
 from rareclass.model.facts import ScoredRows
 from rareclass.model.model import alert_rate
-from rareclass.model.model_file import load_model
+from rareclass.model.model_file import check_model, load_model
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import CellReading
 
@@ -189,6 +190,29 @@ def test_a_file_of_other_groups_has_not_moved_and_a_shift_is_found(tmp_path):
         assert drift.is_far == (shift > 0.0)
     table(40).with_columns(town=None).write_csv(new)
     assert [each.name for each in monitor_file(model, new).drift.moved] == ["town"]
+
+
+@pytest.mark.parametrize("part", ["thresholds", "group", "columns"])
+def test_parts_that_do_not_fit_are_a_damaged_model(part, tmp_path):
+    """What fuzzing found: thresholds as text, bins of other columns; and groups of other rows."""
+    table = pl.DataFrame({"x": np.arange(60.0) % 7, "g": np.arange(60) // 2})
+    table.with_columns(y=(table["x"] > 5).cast(pl.Int8)).write_csv(tmp_path / "t.csv")
+    words = ("-t", "y", *QUICK, "--groups", "g", "--category", "x", "-o", tmp_path / "m")
+    run("fit", tmp_path / "t.csv", *words)
+    model = load_model(tmp_path / "m")
+    if part == "thresholds":
+        model = replace(model, thresholds=model.thresholds.astype(str))
+    elif part == "group":
+        model = replace(model, held_out=model.held_out._replace(group=np.zeros(3)))
+    else:
+        training = model.facts.training
+        grouped = {"x": replace(training.grouped["x"], counts=(1.0, 2.0))}
+        facts = replace(model.facts, training=replace(training, grouped=grouped))
+        with refused(ErrorKind.DAMAGED_FILE):
+            _ = replace(model, facts=facts).trained
+        return
+    with pytest.raises(ValueError, match=r"threshold|group"):
+        check_model(model)
 
 
 def test_alert_rate_has_intervals_within_the_exact_ones():

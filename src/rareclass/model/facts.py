@@ -17,7 +17,7 @@ from rareclass.errors import counted, first_names
 from rareclass.metrics.held_out_cuts import HeldOutCuts, Test
 from rareclass.metrics.intervals import Interval, WeightedRate, measures_block, widened
 from rareclass.model.targets import TargetFacts
-from rareclass.stored import plain_data, read_fields, required, typed_value
+from rareclass.stored import finite_vector, plain_data, read_fields, required, typed_value
 from rareclass.table_block import TableBlock
 from rareclass.tables.columns import Column
 
@@ -132,6 +132,15 @@ class ScoredRows(NamedTuple):
         above = WeightedRate.of(self.scores, threshold, self.y == 1, self.weight)
         called = (above.rare, above.rare + above.majority)
         return called, (above.rare, above.n_rare), (above.majority, above.n_majority)
+
+    def check(self) -> None:
+        """Raise `ValueError` where a column is of other rows, or holds other than numbers."""
+        n = len(finite_vector(self.y, "y"))
+        finite_vector(self.scores, "scores", n)
+        if self.weight is not None and (finite_vector(self.weight, "weight", n) < 0).any():
+            raise ValueError("a weight is below 0")
+        if self.group is not None and np.shape(self.group) != (n,):
+            raise ValueError("held-out rows have not one group each")
 
     def labelled(self) -> "ScoredRows":
         """Return the rows that have a code, not -1, with their places among these."""

@@ -30,7 +30,7 @@ from rareclass.model.archive import (
 from rareclass.model.facts import RareCases, ScoredRows, facts_as_json, facts_from_json
 from rareclass.model.model import Model
 from rareclass.model.table_scorer import Encoder, Ranker
-from rareclass.stored import Kinds, Stored, finite_vector, pack, unpack
+from rareclass.stored import Kinds, Stored, pack, unpack
 
 FORMAT = 7
 # Files that the folder of a hunt holds: its summary, and the score of its list as a model file.
@@ -185,16 +185,13 @@ def check_model(model: Model) -> None:
             raise ValueError(f"a {type(part).__name__} stands in a place of another part")
     check_parts(model.encoder, model.estimator, model.calibration)
     if held_out is not None:
-        y, weight = finite_vector(held_out.y, "y"), held_out.weight
-        finite_vector(held_out.scores, "scores", len(y))
-        if weight is not None and (finite_vector(weight, "weight", len(y)) < 0).any():
-            raise ValueError("a weight is below 0")
+        held_out.check()
     if cases is not None:
         cases.check()
     n_codes = model.decision.n_codes
     if np.shape(model.thresholds) != (n_codes - 1,):
         raise ValueError(f"it has not one threshold fewer than {n_codes} classes")
-    if np.isnan(np.asarray(model.thresholds, dtype=np.float64)).any():
+    if model.thresholds.dtype.kind != "f" or np.isnan(model.thresholds).any():
         raise ValueError("a threshold is not a number")
 
 

@@ -21,6 +21,7 @@ from rareclass.model.columns import TrainedColumn, trained_columns
 from rareclass.model.drift import ColumnTracker, InputSummary
 from rareclass.model.facts import CombinationFacts, ModelFacts, RareCases, ScoredRows
 from rareclass.model.targets import RareClassFacts
+from rareclass.stored import finite_vector
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, batch_rows_for
@@ -150,7 +151,11 @@ class TableScorer:
         with self.naming_file():
             statistics = self.encoder.statistics_
             grouped = {} if facts.training is None else facts.training.grouped
-            return trained_columns(facts.columns, used, facts.n_rows, statistics, grouped)
+            found = trained_columns(facts.columns, used, facts.n_rows, statistics, grouped)
+            for each in found:
+                if each.counts is not None:
+                    finite_vector(each.counts, f"column {each.name!r}", each.bins.n_bins + 2)
+            return found
 
     def new_summary(self) -> InputSummary:
         """Return a summary of no rows that compares what it is given with training."""
