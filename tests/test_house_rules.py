@@ -45,7 +45,7 @@ MOST_CODE = {
     "kernels": 590,
     "labels": 870,
     "metrics": 2099,
-    "model": 3940,
+    "model": 3949,
     "moments": 1526,
     "online": 2318,
     "ranking": 3640,
@@ -57,7 +57,7 @@ MOST_CODE = {
     "stream": 1897,
     "tables": 4055,
 }
-MOST_LINES = {"src/rareclass": 72_889, "tests": 54_066, "benchmarks": 17_803}
+MOST_LINES = {"src/rareclass": 72_900, "tests": 54_090, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
