@@ -150,12 +150,16 @@ def test_a_checkpoint_calls_as_many_rows_of_its_window_as_are_rare(source, tmp_p
     assert model.thresholds[0] != model.estimator.offset_
 
 
-@pytest.mark.parametrize("damage", ["counts", "names"])
+@pytest.mark.parametrize("damage", ["counts", "names", "window", "target"])
 def test_a_checkpoint_with_parts_of_another_kind_is_no_model(source, tmp_path, damage):
     run(options_for(source, "cbr"), tmp_path)
     newest = load_newest(tmp_path)
     if damage == "names":
         object.__setattr__(newest.state.encoder.schema, "dropped", ({"name": "a"},))
+    elif damage == "window":
+        newest.state.window.rows()[0][:] = np.nan
+    elif damage == "target":
+        object.__setattr__(newest.state.target, "rare_label", {"rare": 1})
     else:
         newest.state.drift._values[:] = np.nan
     path = save_checkpoint(tmp_path, newest.state.counters.rows + 1, newest.state)

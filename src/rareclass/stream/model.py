@@ -17,7 +17,7 @@ from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, W
 from rareclass.model.facts import ModelFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import check_model
-from rareclass.stored import finite_vector
+from rareclass.stored import finite_vector, plain_data, read_fields
 from rareclass.stream.state import (
     LoadedCheckpoint,
     SavedStream,
@@ -170,7 +170,7 @@ def _threshold(saved: SavedStream, of_learner: float) -> float:
 
 def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
     scores, rare = saved.window.rows()
-    majority = scores[~rare]
+    majority = finite_vector(scores, "the scores of the window")[~rare]
     quantiles = np.quantile(majority, np.linspace(0, 1, 1001)) if len(majority) else np.zeros(1001)
     schema = saved.encoder.schema
     unused = [name for name in schema.kinds if name not in schema.features]
@@ -179,6 +179,5 @@ def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
     columns = (*encoder.columns, *others)
     for column in columns:
         column.check_parts()
-    return ModelFacts(
-        format="stream", target=saved.target, columns=columns, quantiles=tuple(quantiles.tolist())
-    )
+    target = read_fields(type(saved.target), plain_data(saved.target))  # each of its type
+    return ModelFacts("stream", target, columns, tuple(quantiles.tolist()))
