@@ -54,10 +54,10 @@ MOST_CODE = {
     "rows": 1654,
     "serving": 1358,
     "single files": 2099,
-    "stream": 1897,
+    "stream": 1896,
     "tables": 4055,
 }
-MOST_LINES = {"src/rareclass": 72_900, "tests": 54_090, "benchmarks": 17_803}
+MOST_LINES = {"src/rareclass": 72_899, "tests": 54_094, "benchmarks": 17_803}
 MOST_FILES = 277
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
