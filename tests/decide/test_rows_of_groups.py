@@ -182,7 +182,7 @@ def test_rows_of_a_thinned_majority_are_no_copies(weight):
 
 @pytest.mark.parametrize("size", [30, 300, 3000])
 def test_one_large_group_breaks_no_budget(size):
-    """Whether the other rows are counted one by one or as much alike as those of the group."""
+    """The other rows are counted one by one, and as much alike as those of the group."""
     random, rows = np.random.default_rng(0), 4000 + size
     group, times = np.append(np.arange(4000), np.full(size, -1)), np.arange(rows) % 6 * 1.0
     scores, y = np.append(random.normal(size=4000), np.full(size, -1.0)), np.arange(rows) % 99 == 0

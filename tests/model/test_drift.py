@@ -194,7 +194,7 @@ def test_a_file_of_other_groups_has_not_moved_and_a_shift_is_found(tmp_path):
 
 @pytest.mark.parametrize("part", ["thresholds", "group", "columns"])
 def test_parts_that_do_not_fit_are_a_damaged_model(part, tmp_path):
-    """What fuzzing found: thresholds as text, bins of other columns; and groups of other rows."""
+    """Thresholds as text and bins of other columns, found by fuzzing; groups of other rows."""
     table = pl.DataFrame({"x": np.arange(60.0) % 7, "g": np.arange(60) // 2})
     table.with_columns(y=(table["x"] > 5).cast(pl.Int8)).write_csv(tmp_path / "t.csv")
     words = ("-t", "y", *QUICK, "--groups", "g", "--category", "x", "-o", tmp_path / "m")

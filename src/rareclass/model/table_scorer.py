@@ -144,7 +144,7 @@ class TableScorer:
 
     @cached_property
     def trained(self) -> list[TrainedColumn]:
-        """The columns and the scores as training had them."""
+        """The columns as training had them; raises `InputError` where the file is damaged."""
         facts, used = self.facts, self.encoder.columns
         if self.counted:
             return list(self.counted)
